@@ -1,0 +1,53 @@
+//! Facts about changes outside Correx: intended before, recorded after, so that a resume neither
+//! repeats a finished one nor skips a half-done one silently.
+
+use serde::{Deserialize, Serialize};
+
+use crate::StageId;
+
+/// A write or a command is about to happen.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectIntended {
+    /// Names the effect inside the session.
+    pub effect_id: String,
+    /// The stage that does it.
+    pub stage_id: StageId,
+    /// A write or a command.
+    pub kind: EffectKind,
+    /// The file or the command line.
+    pub target: String,
+}
+
+/// What sort of change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectKind {
+    /// A file is written.
+    Write,
+    /// A program runs.
+    Command,
+}
+
+/// It happened, or failed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectDone {
+    /// The effect.
+    pub effect_id: String,
+    /// The stage that did it.
+    pub stage_id: StageId,
+    /// How it ended.
+    pub outcome: EffectOutcome,
+}
+
+/// How an effect ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EffectOutcome {
+    /// As intended.
+    Succeeded,
+    /// Not as intended.
+    Failed {
+        /// What happened.
+        message: String,
+    },
+}

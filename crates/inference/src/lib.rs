@@ -1,0 +1,22 @@
+//! Running a model, as traits: what can infer, what is asked of it, how it is stopped.
+//!
+//! # Layout
+//! - [`provider`]: [`InferenceProvider`], what an engine must do.
+//! - [`request`]: [`InferenceRequest`], [`InferenceResponse`], and the stream between them.
+//! - [`generation`]: [`GenerationConfig`], how the next token is chosen and when to stop.
+//! - [`cancellation`]: the one token type by which router and orchestrator stop an inference.
+//! - [`routing`]: [`InferenceRouter`], which provider serves a stage.
+//!
+//! This crate does no I/O.
+
+pub mod cancellation;
+pub mod generation;
+pub mod provider;
+pub mod request;
+pub mod routing;
+
+pub use cancellation::InferenceCancellationToken;
+pub use generation::{FinishReason, GenerationConfig, ResponseFormat};
+pub use provider::{InferenceProvider, ModelCapability, ModelDescription};
+pub use request::{InferenceError, InferenceRequest, InferenceResponse, StreamEvent, StreamSink};
+pub use routing::{InferenceRouter, RoutingError, SingleProvider};

@@ -1,0 +1,253 @@
+//! What a front end can ask for.
+
+use correx_events::{BlobHash, ClientMessageId, NoteId, SessionId, StageId, TurnId};
+use serde::{Deserialize, Serialize};
+use ts_rs::TS;
+
+/// A request. Every request gets exactly one reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub enum ClientMessage {
+    /// The sessions, the model, the examples. Reply: `overview`.
+    GetOverview,
+    /// Reads and checks a workflow file without running it. Reply: `workflow`.
+    CheckWorkflow {
+        /// Which one.
+        workflow: WorkflowChoice,
+    },
+    /// Makes a session: a plain chat, or one that can run a workflow. Reply: `session`.
+    CreateSession {
+        /// For people; made from the workflow's name when absent.
+        #[serde(default)]
+        title: Option<String>,
+        /// What it can run; a plain chat when absent.
+        #[serde(default)]
+        workflow: Option<WorkflowChoice>,
+        /// The run's inputs; read, hashed and kept now.
+        #[serde(default)]
+        inputs: Vec<InputValue>,
+    },
+    /// Everything about one session. Reply: `session`.
+    OpenSession {
+        /// Which one.
+        #[ts(type = "string")]
+        session_id: SessionId,
+    },
+    /// Gives a session another title. Reply: `session`.
+    RenameSession {
+        /// Which one.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// The new title.
+        title: String,
+    },
+    /// Deletes everything about a session; a run in it is cancelled first. Reply: `done`.
+    DeleteSession {
+        /// Which one.
+        #[ts(type = "string")]
+        session_id: SessionId,
+    },
+    /// Starts the session's workflow. Reply: `done`.
+    StartRun {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+    },
+    /// Stops generating until resumed; the running stage begins again then. Reply: `done`.
+    PauseRun {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+    },
+    /// Goes on with a paused or interrupted run. Reply: `done`.
+    ResumeRun {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+    },
+    /// Ends a run for good. Reply: `done`.
+    CancelRun {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+    },
+    /// Agrees to what a stage asks. Reply: `done`.
+    Approve {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// The stage that asks.
+        #[ts(type = "string")]
+        stage_id: StageId,
+        /// A remark to keep.
+        #[serde(default)]
+        comment: Option<String>,
+    },
+    /// Refuses what a stage asks; the run ends. Reply: `done`.
+    Deny {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// The stage that asks.
+        #[ts(type = "string")]
+        stage_id: StageId,
+        /// The reason to keep.
+        #[serde(default)]
+        reason: Option<String>,
+    },
+    /// Says something to the router. Reply: `router_response`, when the answer is finished;
+    /// until then the answer streams as pushes.
+    ChatInput {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// The message.
+        text: String,
+        /// Only talk, or change the run.
+        mode: ChatMode,
+        /// In STEERING mode: which stages the note acts on.
+        #[serde(default)]
+        target: SteerTarget,
+        /// Makes sending twice act once.
+        #[serde(default)]
+        #[ts(type = "string | null")]
+        client_message_id: Option<ClientMessageId>,
+    },
+    /// Answers the last message again, in place of its failed, stopped or finished answer. Emits
+    /// no note. Reply: `router_response`.
+    RetryReply {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+    },
+    /// Stops the answer that is being written; what is there is kept. Reply: `done`.
+    StopReply {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+    },
+    /// Takes a steering note back. Reply: `done`.
+    WithdrawNote {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// Which note.
+        #[ts(type = "string")]
+        note_id: NoteId,
+    },
+    /// What a message would cost, without sending it. Reply: `draft`.
+    MeasureDraft {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// The message as typed so far.
+        text: String,
+        /// Only talk, or change the run.
+        mode: ChatMode,
+    },
+    /// The text of an artifact, a draft or a context entry. Reply: `blob`.
+    ReadBlob {
+        /// Which session it belongs to.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// Its address.
+        #[ts(type = "string")]
+        hash: BlobHash,
+    },
+    /// The session's events as JSON Lines, from a sequence number on. Reply: `events`.
+    ReadEvents {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// The first sequence number wanted; 1 is the first of all.
+        from: u32,
+    },
+    /// What the model was shown for an answer of the router. Reply: `context`.
+    ReadTurnContext {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// The answer.
+        #[ts(type = "string")]
+        turn_id: TurnId,
+    },
+    /// What is loaded, where it runs. Reply: `model`.
+    GetModel,
+}
+
+/// Only talk, or change the run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum ChatMode {
+    /// Talks about the run.
+    #[default]
+    Chat,
+    /// Becomes a steering note as well.
+    Steering,
+}
+
+/// Which stages a steering note acts on.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct SteerTarget {
+    /// The stage; absent: the current one, or the next to run.
+    #[serde(default)]
+    #[ts(type = "string | null")]
+    pub stage_id: Option<StageId>,
+    /// How far it reaches from there.
+    #[serde(default)]
+    pub scope: SteerScope,
+}
+
+/// How far a steering note reaches.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum SteerScope {
+    /// That stage only.
+    Stage,
+    /// That stage and all after it.
+    #[default]
+    Onward,
+    /// The whole run.
+    Run,
+}
+
+/// A workflow file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum WorkflowChoice {
+    /// One that Correx brings.
+    Example {
+        /// Its name in the overview.
+        name: String,
+    },
+    /// A file on this machine.
+    File {
+        /// Its path.
+        path: String,
+    },
+    /// The file's text itself.
+    Source {
+        /// TOML.
+        text: String,
+    },
+}
+
+/// An input's value.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum InputValue {
+    /// Text as it is.
+    Text {
+        /// The input's name.
+        name: String,
+        /// Its text.
+        text: String,
+    },
+    /// A file or folder to read.
+    Path {
+        /// The input's name; empty: the only one, or the first that is a file or folder.
+        name: String,
+        /// Where it lies.
+        path: String,
+    },
+}

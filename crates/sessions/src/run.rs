@@ -1,0 +1,204 @@
+//! A run as its events tell it.
+
+use correx_events::{
+    ApprovalRequested, ArtifactProduced, BlobHash, CapturedInput, ContextAssembled,
+    InferenceCompleted, NoteId, PauseReason, SessionId, StageId, StagePlan, Timestamp,
+    WorkflowFailed, WorkflowRef,
+};
+use serde::{Deserialize, Serialize};
+
+use crate::Notes;
+
+/// The status of a run. IDLE → RUNNING ⇄ PAUSED → COMPLETED or FAILED.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum WorkflowStatus {
+    /// No run yet.
+    #[default]
+    Idle,
+    /// Stages are running.
+    Running,
+    /// It waits.
+    Paused,
+    /// Every stage is done.
+    Completed,
+    /// It ended without finishing.
+    Failed,
+}
+
+impl WorkflowStatus {
+    /// As the specification writes it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            WorkflowStatus::Idle => "IDLE",
+            WorkflowStatus::Running => "RUNNING",
+            WorkflowStatus::Paused => "PAUSED",
+            WorkflowStatus::Completed => "COMPLETED",
+            WorkflowStatus::Failed => "FAILED",
+        }
+    }
+
+    /// Whether nothing more can happen to the run.
+    pub fn has_ended(self) -> bool {
+        matches!(self, WorkflowStatus::Completed | WorkflowStatus::Failed)
+    }
+}
+
+impl std::fmt::Display for WorkflowStatus {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Everything about a session's run that its log holds.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunState {
+    /// The session, once it has an event.
+    pub session_id: Option<SessionId>,
+    /// The title it was created with.
+    pub title: String,
+    /// The workflow it can run.
+    pub workflow: Option<WorkflowRef>,
+    /// What the run reads.
+    pub inputs: Vec<CapturedInput>,
+    /// Its status.
+    pub status: WorkflowStatus,
+    /// Why it waits, while it is paused.
+    pub pause: Option<PauseReason>,
+    /// Why it ended, when it failed.
+    pub failure: Option<WorkflowFailed>,
+    /// The last started stage that is still active, or the next to run.
+    pub current_stage: Option<StageId>,
+    /// The stages in order; empty before the start.
+    pub stages: Vec<StageRecord>,
+    /// The steering notes.
+    pub notes: Notes,
+    /// The sequence number of the last event: the version for optimistic concurrency.
+    pub version: u64,
+    /// When the run started.
+    pub started_at: Option<Timestamp>,
+    /// When it ended.
+    pub ended_at: Option<Timestamp>,
+    /// When the last event was appended.
+    pub updated_at: Option<Timestamp>,
+}
+
+impl RunState {
+    /// A stage by id.
+    pub fn stage(&self, stage: &StageId) -> Option<&StageRecord> {
+        self.stages.iter().find(|record| record.plan.id == *stage)
+    }
+
+    /// The stages' ids in order.
+    pub fn order(&self) -> Vec<StageId> {
+        self.stages.iter().map(|record| record.plan.id.clone()).collect()
+    }
+
+    /// The first stage that is not done, in order.
+    pub fn next_unfinished(&self) -> Option<&StageRecord> {
+        self.stages.iter().find(|record| record.status != StageStatus::Done)
+    }
+}
+
+/// The status of a stage.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StageStatus {
+    /// Not begun.
+    #[default]
+    Pending,
+    /// Begun and not ended.
+    Running,
+    /// Waits for a person.
+    Waiting,
+    /// Done.
+    Done,
+    /// Gave up.
+    Failed,
+    /// Cancelled with its run.
+    Cancelled,
+}
+
+/// One stage as its events tell it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct StageRecord {
+    /// As planned.
+    pub plan: StagePlan,
+    /// Its status.
+    pub status: StageStatus,
+    /// The latest attempt; 0 before the first.
+    pub attempt: u32,
+    /// When the first attempt began.
+    pub started_at: Option<Timestamp>,
+    /// From start to end in milliseconds, once it is done.
+    pub duration_ms: Option<u64>,
+    /// Words in what it produced.
+    pub words: Option<u64>,
+    /// Tokens in what it produced.
+    pub output_tokens: Option<u64>,
+    /// What it produced.
+    pub artifacts: Vec<ArtifactRecord>,
+    /// Attempts that were put aside or refused.
+    pub drafts: Vec<DraftRecord>,
+    /// What a person was asked, while the answer is open.
+    pub question: Option<ApprovalRequested>,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// What the model was shown for the latest attempt.
+    pub context: Option<ContextAssembled>,
+    /// How the latest model call went.
+    pub inference: Option<InferenceCompleted>,
+}
+
+impl StageRecord {
+    /// A stage that has not begun.
+    pub fn new(plan: StagePlan) -> Self {
+        Self {
+            plan,
+            status: StageStatus::Pending,
+            attempt: 0,
+            started_at: None,
+            duration_ms: None,
+            words: None,
+            output_tokens: None,
+            artifacts: Vec::new(),
+            drafts: Vec::new(),
+            question: None,
+            error: None,
+            context: None,
+            inference: None,
+        }
+    }
+}
+
+/// What a stage produced.
+pub type ArtifactRecord = ArtifactProduced;
+
+/// An attempt that did not become the artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DraftRecord {
+    /// Which attempt.
+    pub attempt: u32,
+    /// Why.
+    pub reason: DraftReason,
+    /// What it had written.
+    pub draft: Option<BlobHash>,
+}
+
+/// Why an attempt did not become the artifact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum DraftReason {
+    /// Steering notes arrived.
+    Steered {
+        /// The notes.
+        notes: Vec<NoteId>,
+    },
+    /// A validator refused it.
+    Refused {
+        /// Which validator.
+        validator: String,
+        /// What it said.
+        message: String,
+    },
+}

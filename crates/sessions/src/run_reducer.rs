@@ -1,0 +1,167 @@
+//! Folds a run's events into a [`RunState`].
+
+use correx_events::{EventPayload, StageId, StoredEvent, Timestamp};
+
+use crate::{
+    DraftReason, DraftRecord, Projection, Reducer, RunState, StageRecord, StageStatus,
+    WorkflowStatus,
+};
+
+/// Folds every kind of event that changes what a run is; passes the others through.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct RunReducer;
+
+impl Projection for RunReducer {
+    type State = RunState;
+
+    fn initial(&self) -> RunState {
+        Reducer::initial(self)
+    }
+
+    fn apply(&self, state: RunState, event: &StoredEvent) -> RunState {
+        self.reduce(state, event)
+    }
+}
+
+impl Reducer for RunReducer {
+    type State = RunState;
+
+    fn initial(&self) -> RunState {
+        RunState::default()
+    }
+
+    fn reduce(&self, mut state: RunState, event: &StoredEvent) -> RunState {
+        let at = event.metadata.timestamp;
+        let current = state.current_stage.clone();
+        state.notes.fold(event, current.as_ref());
+        state.session_id.get_or_insert_with(|| event.metadata.session_id.clone());
+        state.version = event.metadata.sequence;
+        state.updated_at = Some(at);
+        match &event.payload {
+            EventPayload::SessionCreated(created) => {
+                state.title.clone_from(&created.title);
+                state.workflow.clone_from(&created.workflow);
+            }
+            EventPayload::InputsCaptured(captured) => state.inputs.clone_from(&captured.inputs),
+            EventPayload::WorkflowStarted(started) => {
+                state.status = WorkflowStatus::Running;
+                state.stages = started.stages.iter().cloned().map(StageRecord::new).collect();
+                state.current_stage.clone_from(&started.first_stage);
+                state.started_at = Some(at);
+                state.ended_at = None;
+                state.failure = None;
+                state.pause = None;
+            }
+            EventPayload::WorkflowCompleted(_) => end(&mut state, WorkflowStatus::Completed, at),
+            EventPayload::WorkflowFailed(failed) => {
+                state.failure = Some(failed.clone());
+                end(&mut state, WorkflowStatus::Failed, at);
+            }
+            EventPayload::OrchestrationPaused(paused) => {
+                state.status = WorkflowStatus::Paused;
+                state.pause = Some(paused.reason);
+            }
+            EventPayload::OrchestrationResumed(_) => {
+                state.status = WorkflowStatus::Running;
+                state.pause = None;
+            }
+            payload => reduce_stage(&mut state, payload, at),
+        }
+        state
+    }
+}
+
+fn end(state: &mut RunState, status: WorkflowStatus, at: Timestamp) {
+    state.status = status;
+    state.pause = None;
+    state.current_stage = None;
+    state.ended_at = Some(at);
+    for stage in &mut state.stages {
+        stage.question = None;
+    }
+}
+
+fn reduce_stage(state: &mut RunState, payload: &EventPayload, at: Timestamp) {
+    match payload {
+        EventPayload::StageStarted(started) => {
+            state.current_stage = Some(started.stage_id.clone());
+            on(state, &started.stage_id, |stage| {
+                stage.status = StageStatus::Running;
+                stage.attempt = started.attempt;
+                stage.started_at.get_or_insert(at);
+                stage.context = None;
+                stage.inference = None;
+            });
+        }
+        EventPayload::StageCompleted(completed) => {
+            state.current_stage.clone_from(&completed.next_stage);
+            on(state, &completed.stage_id, |stage| {
+                stage.status = StageStatus::Done;
+                stage.attempt = completed.attempt;
+                stage.duration_ms = Some(completed.duration_ms);
+                stage.words = completed.words;
+                stage.output_tokens = completed.output_tokens;
+                stage.question = None;
+            });
+        }
+        EventPayload::StageFailed(failed) => {
+            state.current_stage = None;
+            on(state, &failed.stage_id, |stage| {
+                stage.status = StageStatus::Failed;
+                stage.error = Some(failed.reason.clone());
+                stage.question = None;
+            });
+        }
+        EventPayload::StageCancelled(cancelled) => {
+            state.current_stage = None;
+            on(state, &cancelled.stage_id, |stage| {
+                stage.status = StageStatus::Cancelled;
+                stage.question = None;
+            });
+        }
+        EventPayload::StageRestarted(restarted) => on(state, &restarted.stage_id, |stage| {
+            stage.drafts.push(DraftRecord {
+                attempt: restarted.attempt,
+                reason: DraftReason::Steered { notes: restarted.notes.clone() },
+                draft: restarted.draft.clone(),
+            });
+        }),
+        EventPayload::StageAttemptRefused(refused) => on(state, &refused.stage_id, |stage| {
+            stage.drafts.push(DraftRecord {
+                attempt: refused.attempt,
+                reason: DraftReason::Refused {
+                    validator: refused.validator.clone(),
+                    message: refused.message.clone(),
+                },
+                draft: Some(refused.draft.clone()),
+            });
+        }),
+        EventPayload::ArtifactProduced(artifact) => on(state, &artifact.stage_id, |stage| {
+            stage.artifacts.push(artifact.clone());
+        }),
+        EventPayload::ContextAssembled(assembled) => on(state, &assembled.stage_id, |stage| {
+            stage.context = Some(assembled.clone());
+        }),
+        EventPayload::InferenceCompleted(completed) => on(state, &completed.stage_id, |stage| {
+            stage.inference = Some(completed.clone());
+        }),
+        EventPayload::ApprovalRequested(request) => on(state, &request.stage_id, |stage| {
+            stage.status = StageStatus::Waiting;
+            stage.question = Some(request.clone());
+        }),
+        EventPayload::ApprovalGranted(granted) => on(state, &granted.stage_id, |stage| {
+            stage.status = StageStatus::Running;
+            stage.question = None;
+        }),
+        EventPayload::ApprovalDenied(denied) => on(state, &denied.stage_id, |stage| {
+            stage.question = None;
+        }),
+        _ => {}
+    }
+}
+
+fn on(state: &mut RunState, stage: &StageId, change: impl FnOnce(&mut StageRecord)) {
+    if let Some(record) = state.stages.iter_mut().find(|record| record.plan.id == *stage) {
+        change(record);
+    }
+}
