@@ -2,14 +2,14 @@
 //!
 //! # Layout
 //!
-//! - [`workspace`]: where things lie in the repository
-//! - [`step`]: one command that is run for the person, with its name and duration
-//! - [`catalog`]: `models/catalog.toml`
-//! - [`setup`]: system packages, Node.js and its modules, the default model
-//! - [`ui`]: the web front end's build
-//! - [`digest`]: SHA-256 of files and folders
-//! - [`programs`]: builds `correx` and `correx-desktop`
-//! - [`run`], [`test`], [`bench`]: the chores that stand on those
+//! - `workspace`: where things lie in the repository
+//! - `step`: one command that is run for the person, with its name and duration
+//! - `catalog`: `models/catalog.toml`
+//! - `setup`: system packages, Node.js and its modules, the default model
+//! - `ui`: the web front end's build
+//! - `digest`: SHA-256 of files and folders
+//! - `programs`: builds `correx` and `correx-desktop`
+//! - `run`, `test`, `bench`: the chores that stand on those
 //!
 //! What decides is kept apart from what does: the pure parts take what they found out as arguments
 //! and are tested without a machine to change.

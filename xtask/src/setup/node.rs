@@ -19,12 +19,10 @@ const WHEEL_VERSION: &str = "24.19.0";
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum NodeError {
     #[error(
-        "{0}\nNode.js (20.19 or later, or 22.12 or later) is not installed and could not be fetched. Install it, or see that the network is reachable, then run this again."
+        "{0}\nNode.js (20.19 or later of 20, 22.13 or later of 22, or 24) is not installed and could not be fetched. Install it, or see that the network is reachable, then run this again."
     )]
     Fetch(#[source] StepError),
-    #[error(
-        "the fetched Node.js lacks {0}. Install Node.js 22.12 or later yourself, then run this again."
-    )]
+    #[error("the fetched Node.js lacks {0}. Install Node.js 24 yourself, then run this again.")]
     Incomplete(PathBuf),
     #[error("{path} cannot be written: {source}. Nothing else was changed.")]
     Write { path: PathBuf, source: std::io::Error },
@@ -54,12 +52,13 @@ impl Version {
         Some(Self { major: next()?, minor: next()?, patch: next()? })
     }
 
-    /// What the front end's build tool runs on: 20.19 and later in that line, else 22.12 and later.
+    /// What the front end's build tool and linter run on: the long-term lines 20.19, 22.13 and later
+    /// of each, and everything from 24.
     fn is_enough(self) -> bool {
         match self.major {
             20 => self.minor >= 19,
-            22 => self.minor >= 12,
-            major => major > 22,
+            22 => self.minor >= 13,
+            major => major >= 24,
         }
     }
 }
@@ -99,10 +98,12 @@ impl Node {
         } else {
             (inside.join("bin/node"), inside.join("lib/node_modules/npm/bin/npm-cli.js"))
         };
-        match [&program, &npm].into_iter().find(|file| !file.is_file()) {
-            Some(absent) => Err(NodeError::Incomplete(absent.clone())),
-            None => Ok(Self::Fetched { program, npm }),
+        for file in [&program, &npm] {
+            if !file.is_file() {
+                return Err(NodeError::Incomplete(file.clone()));
+            }
         }
+        Ok(Self::Fetched { program, npm })
     }
 
     /// A step that runs `npm` in the folder of the front end.
@@ -154,15 +155,17 @@ mod tests {
 
     #[test]
     fn versions_that_the_build_tool_runs_on_are_enough() {
-        for text in ["v20.19.0\n", "v20.20.2", "v22.12.0", "v23.0.0", "v24.19.0"] {
+        for text in ["v20.19.0\n", "v20.20.2", "v22.13.0", "v24.0.0", "v25.1.0"] {
             assert!(enough(text), "{text}");
         }
     }
 
     #[test]
     fn older_versions_and_other_texts_are_not_enough() {
-        for text in ["v18.20.4", "v20.18.3", "v21.7.0", "v22.11.0", "", "20.19.0", "v20", "vx.y.z"]
-        {
+        for text in [
+            "v18.20.4", "v20.18.3", "v21.7.0", "v22.12.0", "v23.1.0", "", "20.19.0", "v20",
+            "vx.y.z",
+        ] {
             assert!(!enough(text), "{text}");
         }
     }
