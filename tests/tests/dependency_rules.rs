@@ -11,7 +11,8 @@ struct Declared(BTreeMap<String, BTreeSet<String>>);
 impl Declared {
     fn of_the_workspace() -> Self {
         // The declarations are enough, so nothing is resolved and no network is needed.
-        let metadata = MetadataCommand::new().no_deps().exec().unwrap();
+        let metadata =
+            MetadataCommand::new().no_deps().exec().expect("cargo describes its workspace");
         let packages = metadata.packages.into_iter().map(|package| {
             let names = package.dependencies.into_iter().map(|dependency| dependency.name);
             (package.name.to_string(), names.collect())

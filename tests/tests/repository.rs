@@ -7,14 +7,21 @@ use std::process::Command;
 const LARGEST: u64 = 3 * 1024 * 1024;
 
 fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap().to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .parent()
+        .expect("this package lies in the repository")
+        .to_path_buf()
 }
 
 /// Every file that git tracks and that is there (one deleted just now is not), by its path in the repository.
 fn tracked() -> Vec<String> {
-    let output = Command::new("git").args(["ls-files", "-z"]).current_dir(root()).output().unwrap();
+    let output = Command::new("git")
+        .args(["ls-files", "-z"])
+        .current_dir(root())
+        .output()
+        .expect("git is installed");
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-    let names = String::from_utf8(output.stdout).unwrap();
+    let names = String::from_utf8(output.stdout).expect("file names are UTF-8");
     let names: Vec<_> = names
         .split('\0')
         .filter(|name| !name.is_empty() && root().join(name).is_file())
