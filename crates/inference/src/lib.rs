@@ -14,6 +14,9 @@ pub mod generation;
 pub mod provider;
 pub mod request;
 pub mod routing;
+#[cfg(feature = "testing")]
+#[allow(clippy::expect_used)]
+pub mod testing;
 
 pub use cancellation::InferenceCancellationToken;
 pub use generation::{FinishReason, GenerationConfig, ResponseFormat};

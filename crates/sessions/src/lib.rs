@@ -19,7 +19,9 @@ pub mod run_reducer;
 
 pub use notes::{AppliedNote, NoteRecord, Notes};
 pub use projection::{Projection, Reducer, ReducerProjection};
-pub use replayer::{DefaultEventReplayer, EventReplayer, IncrementalReplayer, ReplayError};
+pub use replayer::{
+    DefaultEventReplayer, EventReplayer, IncrementalReplayer, ReplayError, Versioned,
+};
 pub use run::{
     ArtifactRecord, DraftReason, DraftRecord, RunState, StageRecord, StageStatus, WorkflowStatus,
 };

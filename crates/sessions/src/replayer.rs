@@ -15,11 +15,26 @@ use crate::Projection;
 #[error(transparent)]
 pub struct ReplayError(#[from] pub ReadError);
 
+/// A state and the sequence number of the last event in it: the version for an append that must
+/// only happen if nothing else did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned<S> {
+    /// The state.
+    pub state: S,
+    /// The last event folded; 0 for none.
+    pub version: u64,
+}
+
 /// Rebuilds a session's state.
 #[async_trait]
-pub trait EventReplayer<S>: Send + Sync {
+pub trait EventReplayer<S: Send>: Send + Sync {
+    /// The state after every event that the log holds now, with its version.
+    async fn rebuild_versioned(&self, session: &SessionId) -> Result<Versioned<S>, ReplayError>;
+
     /// The state after every event that the log holds now.
-    async fn rebuild(&self, session: &SessionId) -> Result<S, ReplayError>;
+    async fn rebuild(&self, session: &SessionId) -> Result<S, ReplayError> {
+        Ok(self.rebuild_versioned(session).await?.state)
+    }
 }
 
 /// Folds the whole log at every call.
@@ -38,13 +53,18 @@ impl<P> DefaultEventReplayer<P> {
 #[async_trait]
 impl<P: Projection> EventReplayer<P::State> for DefaultEventReplayer<P>
 where
-    P::State: Send,
+    P::State: Send + 'static,
 {
-    async fn rebuild(&self, session: &SessionId) -> Result<P::State, ReplayError> {
+    async fn rebuild_versioned(
+        &self,
+        session: &SessionId,
+    ) -> Result<Versioned<P::State>, ReplayError> {
         let events = self.store.read(session, 1).await?;
-        Ok(events
+        let version = events.last().map_or(0, |event| event.metadata.sequence);
+        let state = events
             .iter()
-            .fold(self.projection.initial(), |state, event| self.projection.apply(state, event)))
+            .fold(self.projection.initial(), |state, event| self.projection.apply(state, event));
+        Ok(Versioned { state, version })
     }
 }
 
@@ -53,12 +73,7 @@ where
 pub struct IncrementalReplayer<P: Projection> {
     store: Arc<dyn EventStore>,
     projection: P,
-    known: Mutex<HashMap<SessionId, Known<P::State>>>,
-}
-
-struct Known<S> {
-    state: S,
-    last_sequence: u64,
+    known: Mutex<HashMap<SessionId, Versioned<P::State>>>,
 }
 
 impl<P: Projection> IncrementalReplayer<P> {
@@ -76,21 +91,25 @@ impl<P: Projection> IncrementalReplayer<P> {
 #[async_trait]
 impl<P: Projection> EventReplayer<P::State> for IncrementalReplayer<P>
 where
-    P::State: Clone + Send + Sync,
+    P::State: Clone + Send + Sync + 'static,
 {
-    async fn rebuild(&self, session: &SessionId) -> Result<P::State, ReplayError> {
+    async fn rebuild_versioned(
+        &self,
+        session: &SessionId,
+    ) -> Result<Versioned<P::State>, ReplayError> {
         let mut known = self.known.lock().await;
-        let from = known.get(session).map_or(1, |known| known.last_sequence + 1);
+        let from = known.get(session).map_or(1, |known| known.version + 1);
         let events = self.store.read(session, from).await?;
         // Taken out only after the read, so that a failed read forgets nothing.
-        let Known { mut state, mut last_sequence } = known
+        let Versioned { mut state, mut version } = known
             .remove(session)
-            .unwrap_or_else(|| Known { state: self.projection.initial(), last_sequence: 0 });
+            .unwrap_or_else(|| Versioned { state: self.projection.initial(), version: 0 });
         for event in &events {
             state = self.projection.apply(state, event);
-            last_sequence = event.metadata.sequence;
+            version = event.metadata.sequence;
         }
-        known.insert(session.clone(), Known { state: state.clone(), last_sequence });
-        Ok(state)
+        let now = Versioned { state, version };
+        known.insert(session.clone(), now.clone());
+        Ok(now)
     }
 }
