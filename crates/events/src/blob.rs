@@ -29,7 +29,12 @@ pub struct BlobError(pub String);
 /// A [`BlobStore`] in memory.
 #[derive(Default)]
 pub struct MemoryBlobStore {
-    blobs: Mutex<HashMap<BlobHash, (Vec<u8>, Vec<SessionId>)>>,
+    blobs: Mutex<HashMap<BlobHash, Held>>,
+}
+
+struct Held {
+    bytes: Vec<u8>,
+    holders: Vec<SessionId>,
 }
 
 #[async_trait]
@@ -37,20 +42,21 @@ impl BlobStore for MemoryBlobStore {
     async fn put(&self, session: &SessionId, bytes: Vec<u8>) -> Result<BlobHash, BlobError> {
         let hash = BlobHash::of(&bytes);
         let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let (_, holders) = blobs.entry(hash.clone()).or_insert_with(|| (bytes, Vec::new()));
-        if !holders.contains(session) {
-            holders.push(session.clone());
+        let held =
+            blobs.entry(hash.clone()).or_insert_with(|| Held { bytes, holders: Vec::new() });
+        if !held.holders.contains(session) {
+            held.holders.push(session.clone());
         }
         Ok(hash)
     }
 
     async fn get(&self, hash: &BlobHash) -> Result<Option<Vec<u8>>, BlobError> {
         let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(blobs.get(hash).map(|(bytes, _)| bytes.clone()))
+        Ok(blobs.get(hash).map(|held| held.bytes.clone()))
     }
 
     async fn holds(&self, session: &SessionId, hash: &BlobHash) -> Result<bool, BlobError> {
         let blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(blobs.get(hash).is_some_and(|(_, holders)| holders.contains(session)))
+        Ok(blobs.get(hash).is_some_and(|held| held.holders.contains(session)))
     }
 }
