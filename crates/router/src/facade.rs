@@ -311,7 +311,7 @@ impl DefaultRouterFacade {
             transcripts.append(turns.clone()).await.map_err(transcript)?;
         }
         for turn in turns {
-            sink.send(RouterStreamEvent::Turn(turn));
+            sink.send(RouterStreamEvent::Turn(Box::new(turn)));
         }
         let (history, asked) = self
             .with_conversation(&session, talk, |conversation| {
@@ -367,7 +367,7 @@ impl DefaultRouterFacade {
         if let Some(transcripts) = &self.parts.transcripts {
             transcripts.update(answer.clone()).await.map_err(transcript)?;
         }
-        sink.send(RouterStreamEvent::Turn(answer.clone()));
+        sink.send(RouterStreamEvent::Turn(Box::new(answer.clone())));
         if let Some(error) = failure {
             return Err(error);
         }

@@ -66,7 +66,7 @@ pub struct RouterAnswer {
 #[derive(Debug, Clone, PartialEq)]
 pub enum RouterStreamEvent {
     /// A turn is new or different. The person's comes first, then the pending answer.
-    Turn(TranscriptTurn),
+    Turn(Box<TranscriptTurn>),
     /// So much of the prompt has been read by the model.
     Prompt {
         /// The answer's turn.

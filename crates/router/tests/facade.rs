@@ -565,7 +565,7 @@ struct Busy {
 #[async_trait::async_trait]
 impl EventStore for Busy {
     async fn append(&self, append: Append) -> Result<Vec<StoredEvent>, AppendError> {
-        let next = self.meanwhile.lock().unwrap().pop();
+        let next = self.meanwhile.lock().expect("not poisoned").pop();
         if let Some(payload) = next {
             self.inner.append(Append::any(session(), vec![payload])).await?;
         }
