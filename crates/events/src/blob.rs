@@ -42,8 +42,7 @@ impl BlobStore for MemoryBlobStore {
     async fn put(&self, session: &SessionId, bytes: Vec<u8>) -> Result<BlobHash, BlobError> {
         let hash = BlobHash::of(&bytes);
         let mut blobs = self.blobs.lock().unwrap_or_else(PoisonError::into_inner);
-        let held =
-            blobs.entry(hash.clone()).or_insert_with(|| Held { bytes, holders: Vec::new() });
+        let held = blobs.entry(hash.clone()).or_insert_with(|| Held { bytes, holders: Vec::new() });
         if !held.holders.contains(session) {
             held.holders.push(session.clone());
         }

@@ -4,6 +4,7 @@
 //! written back byte for byte. Forms that older versions wrote are lifted by [`UPCASTERS`] before
 //! they are read.
 
+use serde::Deserialize;
 use serde_json::{Map, Value};
 use thiserror::Error;
 
@@ -39,7 +40,11 @@ pub fn decode(json: &str, event_id: &EventId) -> EventPayload {
     };
     let mut value: Value = match serde_json::from_str(json) {
         Ok(value) => value,
-        Err(error) => return unknown("", UnknownReason::Unreadable(error.to_string())),
+        Err(error) => {
+            let kind =
+                serde_json::from_str(json).map_or_else(|_| String::new(), |Tag { kind }| kind);
+            return unknown(&kind, UnknownReason::Unreadable(error.to_string()));
+        }
     };
     let kind = value.get("type").and_then(Value::as_str).unwrap_or_default().to_owned();
     if !EventPayload::KINDS.contains(&kind.as_str()) {
@@ -54,6 +59,14 @@ pub fn decode(json: &str, event_id: &EventId) -> EventPayload {
         Ok(payload) => payload,
         Err(error) => unknown(&kind, UnknownReason::Unreadable(error.to_string())),
     }
+}
+
+/// The kind of a text of which nothing else need be readable: numbers and nesting may be beyond
+/// what a [`Value`] holds.
+#[derive(Deserialize)]
+struct Tag {
+    #[serde(rename = "type")]
+    kind: String,
 }
 
 /// Lifts one kind's older form to today's.

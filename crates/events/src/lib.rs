@@ -19,10 +19,14 @@ pub mod memory;
 pub mod payload;
 pub mod store;
 pub mod stored;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use blob::{BlobError, BlobStore, MemoryBlobStore};
 pub use clock::{Clock, IdSource, RandomIds, SystemClock};
-pub use ids::{ArtifactName, BlobHash, ClientMessageId, EventId, NoteId, SessionId, StageId, TurnId};
+pub use ids::{
+    ArtifactName, BlobHash, ClientMessageId, EventId, NoteId, SessionId, StageId, TurnId,
+};
 pub use jiff::Timestamp;
 pub use memory::MemoryEventStore;
 pub use payload::*;

@@ -7,7 +7,8 @@ use serde_json::value::RawValue;
 use crate::{EventId, EventPayload, SessionId, codec};
 
 /// One event as the log holds it. As JSON: `{"event_id", "session_id", "sequence", "timestamp",
-/// "payload"}`, the payload's text verbatim.
+/// "payload"}`, the payload's text verbatim. An unknown payload whose text is no JSON becomes a JSON
+/// string of it, so that one damaged record cannot stop an export.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StoredEvent {
     /// Who, where, when.
@@ -29,7 +30,7 @@ pub struct EventMetadata {
     pub timestamp: Timestamp,
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize)]
 struct Line<M> {
     #[serde(flatten)]
     metadata: M,
@@ -39,7 +40,12 @@ struct Line<M> {
 impl Serialize for StoredEvent {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let text = codec::encode(&self.payload).map_err(S::Error::custom)?;
-        let payload = RawValue::from_string(text).map_err(S::Error::custom)?;
+        let payload = RawValue::from_string(text)
+            .or_else(|error| match &self.payload {
+                EventPayload::Unknown(damaged) => serde_json::value::to_raw_value(&damaged.json),
+                _ => Err(error),
+            })
+            .map_err(S::Error::custom)?;
         Line { metadata: &self.metadata, payload }.serialize(serializer)
     }
 }
