@@ -21,7 +21,7 @@ pub struct NoteRecord {
     pub target: Option<StageId>,
     /// Whether it was taken back.
     pub withdrawn: bool,
-    /// Whether the only stage it is for has ended.
+    /// Whether nothing is left for it: the only stage it is for has ended, or the run has.
     pub spent: bool,
     /// Every attempt that was shown it, oldest first.
     pub applied: Vec<AppliedNote>,
@@ -48,7 +48,7 @@ impl NoteRecord {
     }
 
     fn acts_on(&self, stage: &StageId, order: &[StageId]) -> bool {
-        if self.withdrawn {
+        if !self.is_active() {
             return false;
         }
         let position = |wanted: &StageId| order.iter().position(|stage| stage == wanted);

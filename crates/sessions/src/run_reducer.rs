@@ -89,6 +89,7 @@ fn reduce_stage(state: &mut RunState, payload: &EventPayload, at: Timestamp) {
                 stage.status = StageStatus::Running;
                 stage.attempt = started.attempt;
                 stage.started_at.get_or_insert(at);
+                stage.question = None;
                 stage.context = None;
                 stage.inference = None;
             });
