@@ -1,0 +1,94 @@
+/**
+ * Takes pictures of every view over the made-up engine: `npm run preview` in one terminal, then
+ * `npm run screens -- FOLDER` in another. CHROMIUM names the browser.
+ */
+import { mkdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { chromium } from 'playwright-core';
+
+const folder = process.argv[2] ?? 'screens';
+const base = process.env.PREVIEW_URL ?? 'http://127.0.0.1:4173';
+const only = process.argv.slice(3);
+mkdirSync(folder, { recursive: true });
+
+const scenes = [
+  ['running', async () => {}],
+  [
+    'steer',
+    async (page) => {
+      await page.getByTestId('mode-steer').click();
+      await page.getByTestId('composer-input').fill('Write the dates as 3 July, not 07/03');
+    },
+    'running',
+  ],
+  ['approval', async () => {}],
+  ['chat', async () => {}],
+  ['empty', async () => {}],
+  ['no-model', async () => {}],
+  ['no-engine', async () => {}],
+  ['loading', async () => {}],
+  ['too-long', (page) => page.getByTestId('composer-input').fill('word '.repeat(4000)), 'running'],
+  [
+    'streaming',
+    async (page) => {
+      await page.getByTestId('composer-input').fill('Where are we?');
+      await page.keyboard.press('Enter');
+      await page.waitForTimeout(1400);
+    },
+    'running',
+  ],
+  ['context', (page) => panel(page, 'context'), 'running'],
+  ['log', (page) => panel(page, 'log'), 'running'],
+  ['artifacts', (page) => panel(page, 'artifacts'), 'running'],
+  [
+    'viewer',
+    async (page) => {
+      await panel(page, 'artifacts');
+      await page.getByTestId('artifact').first().click();
+    },
+    'running',
+  ],
+  ['new-session', (page) => page.getByTestId('new-session').click(), 'running'],
+  [
+    'bad-workflow',
+    async (page) => {
+      await page.getByTestId('new-session').click();
+      await page.getByTestId('own-workflow').click();
+      await page.getByTestId('workflow-path').fill('/home/ada/brief.toml');
+      await page.keyboard.press('Enter');
+    },
+    'running',
+  ],
+  ['model', (page) => page.getByTestId('model-state').locator('summary').click(), 'running'],
+  ['drawer', (page) => panel(page, 'run'), 'running'],
+];
+
+async function panel(page, tab) {
+  const pane = page.getByTestId('run-pane');
+  if (!(await pane.isVisible())) await page.getByTestId('toggle-run').click();
+  await page.getByTestId(`tab-${tab}`).click();
+}
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium',
+  args: ['--no-sandbox'],
+});
+for (const [width, height] of [
+  [1280, 800],
+  [800, 600],
+]) {
+  for (const colorScheme of ['light', 'dark']) {
+    for (const [name, act, scene = name] of scenes) {
+      if (only.length > 0 && !only.includes(name)) continue;
+      const page = await browser.newPage({ viewport: { width, height }, colorScheme });
+      page.on('pageerror', (error) => process.stderr.write(`${name}: ${error}\n`));
+      await page.goto(`${base}/?scene=${scene}`);
+      await page.locator('[data-testid=model-state], [data-phase=failed]').first().waitFor();
+      await act(page);
+      await page.waitForTimeout(600);
+      await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
+      await page.close();
+    }
+  }
+}
+await browser.close();

@@ -1,0 +1,283 @@
+import { fireEvent, render, screen, waitFor, within } from '@testing-library/svelte';
+import { expect, it, vi } from 'vitest';
+import App from './App.svelte';
+import { aRun, aSession, aStage, aTurn } from './fixtures';
+import { RequestFailure, type Arrival, type Transport } from './lib/transport';
+import { drafts } from './stores/drafts.svelte';
+import { inspector } from './stores/inspector.svelte';
+import type { ClientMessage, ProtocolError, ServerMessage, SessionView } from './wire';
+
+const MODEL = {
+  state: { kind: 'ready' },
+  name: 'Tiny',
+  location: '/m.gguf',
+  architecture: null,
+  quantization: null,
+  device: 'CPU',
+  context_window: null,
+  parameters: null,
+  file_bytes: null,
+  sha256: null,
+  notice: null,
+} as const;
+
+/** An engine of one session; requests are recorded, and answered by `replies` where it knows one. */
+function engine(
+  session: SessionView,
+  replies: Partial<Record<ClientMessage['type'], (message: ClientMessage) => ServerMessage>> = {},
+) {
+  const sent: ClientMessage[] = [];
+  let hear: (arrival: Arrival) => void = () => {};
+  const transport: Transport = {
+    connect: vi.fn(() => Promise.resolve()),
+    onPush(callback) {
+      hear = callback;
+      return Promise.resolve();
+    },
+    request(message) {
+      sent.push(message);
+      const reply = replies[message.type];
+      if (reply) return Promise.resolve().then(() => reply(message));
+      switch (message.type) {
+        case 'get_overview':
+          return Promise.resolve({
+            type: 'overview',
+            sessions: [session.summary],
+            model: MODEL,
+            examples: [],
+            data_dir: '/data',
+            version: '0',
+          });
+        case 'open_session':
+          return Promise.resolve({ type: 'session', ...session });
+        case 'measure_draft':
+          return Promise.resolve({ type: 'draft', context: CONTEXT, refusal: null });
+        default:
+          return Promise.resolve({ type: 'done' });
+      }
+    },
+  };
+  return {
+    transport,
+    push: (message: ServerMessage) => hear({ kind: 'push', message }),
+    missed: () => hear({ kind: 'missed' }),
+    sent: (type: ClientMessage['type']) => sent.filter((message) => message.type === type),
+  };
+}
+
+const CONTEXT = {
+  title: 'Router',
+  entries: [],
+  template_tokens: 10,
+  prompt_tokens: 10,
+  reply_reserve: 512,
+  budget_limit: 4096,
+  reused_tokens: null,
+  exact: true,
+};
+
+const RUN = aRun({
+  stages: [
+    aStage('extract', { status: 'done', attempt: 1 }),
+    aStage('draft', { status: 'running', attempt: 1 }),
+  ],
+  current_stage: 'draft',
+});
+
+async function open(session: SessionView, replies = {}) {
+  drafts.change('s', { text: '', mode: 'CHAT', target: 'onward' });
+  inspector.show('run');
+  const made = engine(session, replies);
+  render(App, { props: { transport: made.transport } });
+  const input = await screen.findByTestId<HTMLTextAreaElement>('composer-input');
+  return {
+    ...made,
+    input,
+    write: (text: string) => fireEvent.input(input, { target: { value: text } }),
+  };
+}
+
+const failure = (change: Partial<ProtocolError>) => () => {
+  throw new RequestFailure({
+    code: 'internal',
+    message: 'It broke.',
+    kept: null,
+    hint: null,
+    ...change,
+  });
+};
+
+it('sends with Enter and empties the input', async () => {
+  const { input, write, sent } = await open(aSession());
+  await write('Hello');
+  await fireEvent.keyDown(input, { key: 'Enter' });
+  expect(sent('chat_input')).toMatchObject([{ text: 'Hello', mode: 'CHAT', session_id: 's' }]);
+  expect(input.value).toBe('');
+});
+
+it('does not send with Shift+Enter, nor while an input method composes', async () => {
+  const { input, write, sent } = await open(aSession());
+  await write('にほん');
+  await fireEvent.keyDown(input, { key: 'Enter', shiftKey: true });
+  await fireEvent.keyDown(input, { key: 'Enter', isComposing: true });
+  await fireEvent.keyDown(input, { key: 'Enter', keyCode: 229 });
+  expect(sent('chat_input')).toEqual([]);
+});
+
+it('sends nothing that is only blank', async () => {
+  const { input, write, sent } = await open(aSession());
+  await write('  \n ');
+  await fireEvent.keyDown(input, { key: 'Enter' });
+  expect(sent('chat_input')).toEqual([]);
+});
+
+it('gives a refused message back, with what to do', async () => {
+  const replies = { chat_input: failure({ message: 'Too long by 9 tokens.', hint: 'Cut it.' }) };
+  const { input, write } = await open(aSession(), replies);
+  await write('Hello');
+  await fireEvent.keyDown(input, { key: 'Enter' });
+  expect((await screen.findByRole('alert')).textContent).toMatch(/Too long by 9 tokens.*Cut it\./s);
+  await waitFor(() => expect(input.value).toBe('Hello'));
+});
+
+it('does not give a message back that was taken before its answer failed', async () => {
+  const made = await open(aSession(), {
+    chat_input: () => {
+      made.push({ type: 'turn_changed', session_id: 's', turn: aTurn({ content: 'Hello' }) });
+      return failure({})();
+    },
+  });
+  await made.write('Hello');
+  await fireEvent.keyDown(made.input, { key: 'Enter' });
+  await screen.findByText('Hello');
+  expect(made.input.value).toBe('');
+  expect(screen.queryByRole('alert')).toBeNull();
+});
+
+it('says that steering changes the run, and sends the note to what it names', async () => {
+  const { input, write, sent } = await open(aSession({ run: RUN }));
+  expect(screen.getByTestId('send').textContent).toMatch('Ask');
+  await fireEvent.click(screen.getByTestId('mode-steer'));
+  expect(screen.getByTestId('send').textContent).toMatch('Steer');
+  expect(screen.getByTestId('mode-steer').getAttribute('aria-checked')).toBe('true');
+  expect(screen.getByText('Changes the run')).toBeTruthy();
+  await fireEvent.change(screen.getByTestId('steer-target'), { target: { value: 'stage' } });
+  await write('Shorter');
+  await fireEvent.keyDown(input, { key: 'Enter' });
+  expect(sent('chat_input')).toMatchObject([
+    { text: 'Shorter', mode: 'STEERING', target: { stage_id: null, scope: 'stage' } },
+  ]);
+});
+
+it('changes between asking and steering by keyboard', async () => {
+  await open(aSession({ run: RUN }));
+  const chord = { key: 'S', ctrlKey: true, shiftKey: true };
+  await fireEvent.keyDown(window, chord);
+  expect(screen.getByTestId('mode-steer').getAttribute('aria-checked')).toBe('true');
+  await fireEvent.keyDown(screen.getByTestId('mode-steer'), { key: 'ArrowLeft' });
+  expect(screen.getByTestId('mode-ask').getAttribute('aria-checked')).toBe('true');
+});
+
+it('cannot steer a plain chat', async () => {
+  await open(aSession());
+  expect(screen.getByTestId<HTMLButtonElement>('mode-steer').disabled).toBe(true);
+  await fireEvent.keyDown(window, { key: 'S', ctrlKey: true, shiftKey: true });
+  expect(screen.getByTestId('mode-ask').getAttribute('aria-checked')).toBe('true');
+});
+
+it('never turns a note into a question when the run ends before it is sent', async () => {
+  const { input, write, sent, push } = await open(aSession({ run: RUN }));
+  await fireEvent.click(screen.getByTestId('mode-steer'));
+  await write('Shorter');
+  push({ type: 'run_changed', session_id: 's', run: { ...RUN, status: 'COMPLETED' } });
+  await screen.findByText(/a note can no longer act/);
+  await fireEvent.keyDown(input, { key: 'Enter' });
+  expect(sent('chat_input')).toEqual([]);
+  expect(input.value).toBe('Shorter');
+});
+
+it('streams an answer and stops it with Escape', async () => {
+  const { push, sent } = await open(aSession());
+  const turn = aTurn({ turn_id: 'r', role: 'ROUTER', status: 'pending' });
+  push({ type: 'turn_changed', session_id: 's', turn });
+  push({ type: 'reply_progress', session_id: 's', turn_id: 'r', done: 320, total: 1204 });
+  await screen.findByText('Reading 320 of 1,204 tokens');
+  push({ type: 'reply_delta', session_id: 's', turn_id: 'r', text: 'So **far**', tokens: 2 });
+  await screen.findByText('far');
+  await fireEvent.keyDown(window, { key: 'Escape' });
+  expect(sent('stop_reply')).toHaveLength(1);
+});
+
+it('announces an answer once, when it is whole', async () => {
+  const { push } = await open(aSession());
+  const live = () => document.querySelector('[aria-live="polite"]')?.textContent;
+  const turn = aTurn({ turn_id: 'r', role: 'ROUTER', status: 'pending' });
+  push({ type: 'turn_changed', session_id: 's', turn });
+  push({ type: 'reply_delta', session_id: 's', turn_id: 'r', text: 'Half', tokens: 1 });
+  await screen.findByText('Half');
+  expect(live()).toBe('');
+  push({
+    type: 'turn_changed',
+    session_id: 's',
+    turn: { ...turn, status: 'complete', content: 'Half and whole' },
+  });
+  await waitFor(() => expect(live()).toBe('Half and whole'));
+});
+
+it('shows a stage’s status and asks before it ends a run', async () => {
+  const { sent } = await open(aSession({ run: RUN }));
+  const stages = screen.getAllByTestId('stage');
+  expect(stages.map((stage) => stage.dataset['status'])).toEqual(['done', 'running']);
+  await fireEvent.click(screen.getByTestId('cancel-run'));
+  expect(sent('cancel_run')).toEqual([]);
+  await fireEvent.click(screen.getByTestId('confirm-cancel'));
+  expect(sent('cancel_run')).toHaveLength(1);
+});
+
+it('rejects with the reason that the person gives', async () => {
+  const stage = aStage('ok', {
+    kind: 'approve',
+    status: 'waiting',
+    question: { prompt: 'Send it?', artifact: null },
+  });
+  const run = aRun({ status: 'PAUSED', waiting_for: 'approval', stages: [stage] });
+  const { sent } = await open(aSession({ run }));
+  await fireEvent.click(screen.getByTestId('deny'));
+  const box = within(screen.getByTestId('approval')).getByRole('textbox');
+  await fireEvent.input(box, { target: { value: ' wrong date ' } });
+  await fireEvent.click(screen.getByTestId('confirm-deny'));
+  expect(sent('deny')).toMatchObject([{ stage_id: 'ok', reason: 'wrong date' }]);
+});
+
+it('keeps a deleted session until the time for undo is over', async () => {
+  const { sent } = await open(aSession());
+  await fireEvent.click(screen.getByLabelText('Delete “A session”'));
+  expect(within(screen.getByTestId('session-list')).queryByText('A session')).toBeNull();
+  await fireEvent.click(screen.getByText('Undo'));
+  expect(within(screen.getByTestId('session-list')).getByText('A session')).toBeTruthy();
+  expect(sent('delete_session')).toEqual([]);
+});
+
+it('reads everything again when pushes were lost', async () => {
+  const { sent, missed } = await open(aSession());
+  missed();
+  await waitFor(() => expect(sent('open_session')).toHaveLength(2));
+  expect(sent('get_overview')).toHaveLength(2);
+});
+
+it('says why it could not start and tries again', async () => {
+  const made = engine(aSession());
+  vi.mocked(made.transport.connect).mockImplementationOnce(failure({ message: 'Read-only.' }));
+  render(App, { props: { transport: made.transport } });
+  await screen.findByText('Read-only.');
+  await fireEvent.click(screen.getByTestId('retry-start'));
+  await screen.findByTestId('composer-input');
+});
+
+it('shows HTML in titles as text', async () => {
+  const title = '<img src=x onerror=alert(1)>';
+  const session = aSession();
+  await open({ ...session, summary: { ...session.summary, title } });
+  expect(screen.getAllByText(title).length).toBeGreaterThan(0);
+  expect(document.querySelector('img')).toBeNull();
+});
