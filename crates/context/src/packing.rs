@@ -2,7 +2,7 @@
 //! within the budget.
 //!
 //! Byte-pair counts do not add up, so what decides is always the count of the whole rendered
-//! prompt. The number of groups to drop is found by bisection: at most log₂(groups) + 2
+//! prompt. The number of groups to drop is found by bisection: at most log₂(groups) + 3
 //! renderings, and the answer has been rendered, so it fits for certain.
 
 use std::collections::BTreeMap;
@@ -12,8 +12,8 @@ use thiserror::Error;
 
 use crate::{
     ChatMessage, CompressionMetadata, CompressionStrategy, ContextEntry, ContextEntryId,
-    ContextLayer, ContextPack, ContextPackId, DropReason, DroppedEntry, EncodeError,
-    EncodedPrompt, MessagePart, PromptEncoder, Role, SourceType, TokenBudget,
+    ContextLayer, ContextPack, ContextPackId, DropReason, DroppedEntry, EncodeError, EncodedPrompt,
+    MessagePart, PromptEncoder, Role, SourceType, TokenBudget,
 };
 
 /// An entry that would like to be in the prompt.
@@ -88,7 +88,8 @@ pub fn pack(request: PackRequest, encoder: &dyn PromptEncoder) -> Result<Context
     }
     let groups: Vec<(usize, ContextLayer)> = groups.into_iter().collect();
     let limit = request.budget.limit;
-    let render = |dropped: usize| render(&request.candidates, groups.get(dropped).map(|g| g.0), encoder);
+    let render =
+        |dropped: usize| render(&request.candidates, groups.get(dropped).map(|g| g.0), encoder);
 
     let mut chosen = render(0)?;
     let mut dropped = 0;
@@ -155,11 +156,9 @@ fn render(
                 entry,
                 text: format!("{}{}", candidate.separator, candidate.content),
             }),
-            None => messages.push(ChatMessage::new(
-                candidate.role,
-                entry,
-                candidate.content.clone(),
-            )),
+            None => {
+                messages.push(ChatMessage::new(candidate.role, entry, candidate.content.clone()))
+            }
         }
     }
     let prompt = encoder.encode(&messages, kept.len())?;

@@ -100,8 +100,11 @@ pub trait PromptEncoder: TokenCounter {
     /// The prompt for `messages`, ending with the mark after which the assistant speaks.
     ///
     /// `entries` is the number of entries; every [`MessagePart::entry`] is below it.
-    fn encode(&self, messages: &[ChatMessage], entries: usize)
-    -> Result<EncodedPrompt, EncodeError>;
+    fn encode(
+        &self,
+        messages: &[ChatMessage],
+        entries: usize,
+    ) -> Result<EncodedPrompt, EncodeError>;
 
     /// Whether counts are a tokenizer's (exact) or a guess (a remote model without one).
     fn is_exact(&self) -> bool {
