@@ -1,0 +1,503 @@
+//! One attempt of a generate stage: its prompt, its model call, and what becomes of the reply.
+//!
+//! An attempt ends in one append together with what follows from it, so that no crash and no note
+//! can come between the two.
+
+use std::future::Future;
+use std::sync::Arc;
+
+use correx_context::ContextPack;
+use correx_events::{
+    ArtifactProduced, BlobHash, EventPayload, FailureReason, NoteId, OrchestrationPaused,
+    PauseReason, StageAttemptRefused, StageCompleted, StageFailed, StageId, StageRestarted,
+    StageStarted, WorkflowFailed,
+};
+use correx_inference::{
+    FinishReason, GenerationConfig, InferenceCancellationToken, InferenceError, InferenceProvider,
+    InferenceRequest, InferenceResponse, ModelCapability, RoutingError,
+};
+use correx_sessions::{DraftReason, RunState, StageStatus, WorkflowStatus};
+use tokio::time::Instant;
+
+use super::log::Landed;
+use super::progress::{StageProgress, stream_to};
+use super::record;
+use super::runner::{Runner, Stall, completed, milliseconds, next_attempt, wait_for_event};
+use crate::stage_context::{AttemptContext, AttemptLimits, StageContextError, assemble};
+use crate::validate::{count_words, examine};
+use crate::{GenerateStep, OutputRefusal, Stage, TemplateValues};
+
+/// An attempt that has begun.
+struct Attempt<'a> {
+    stage: &'a Stage,
+    step: &'a GenerateStep,
+    number: u32,
+    generation: GenerationConfig,
+}
+
+/// What to do after an attempt.
+enum Next {
+    /// The following attempt has begun already.
+    Again,
+    /// Look at the log.
+    Decide,
+}
+
+/// A model call that came back.
+struct Reply {
+    response: InferenceResponse,
+    /// Trimmed.
+    text: String,
+    blob: BlobHash,
+    completed: EventPayload,
+    /// Whether we asked it to stop.
+    stopped: Stopped,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stopped {
+    ByUs,
+    ByItself,
+}
+
+impl Runner {
+    /// Begins an attempt of `stage`, and those that follow from it.
+    pub(super) async fn generate(
+        &mut self,
+        stage: &Stage,
+        step: &GenerateStep,
+    ) -> Result<(), Stall> {
+        let mut number = next_attempt(&self.log.state, &stage.id);
+        let started = StageStarted { stage_id: stage.id.clone(), attempt: number };
+        if self.log.append(vec![started.into()]).await? == Landed::Overtaken {
+            return Ok(());
+        }
+        loop {
+            let mut generation =
+                self.material.workflow.generation_for(step, self.config.generation.clone());
+            // A retry draws other words; a restart after a note draws the same.
+            let refused = refusals(&self.log.state, &stage.id).count() as u64;
+            generation.seed = generation.seed.wrapping_add(refused);
+            match self.attempt(&Attempt { stage, step, number, generation }).await? {
+                Next::Again => number = number.saturating_add(1),
+                Next::Decide => return Ok(()),
+            }
+        }
+    }
+
+    async fn attempt(&mut self, attempt: &Attempt<'_>) -> Result<Next, Stall> {
+        let provider = match self.route(attempt).await? {
+            None => return Ok(Next::Decide),
+            Some(Ok(provider)) => provider,
+            Some(Err(error)) => {
+                self.interrupt(&format!("{error}. Resume the run when the model is there")).await?;
+                return Ok(Next::Decide);
+            }
+        };
+        let pack = match self.assemble(attempt, provider.as_ref()).await? {
+            None => return Ok(Next::Decide),
+            Some(Ok(pack)) => pack,
+            Some(Err(error)) => return self.fail(attempt, error.to_string()).await,
+        };
+        let shown = pack.prompt.ids.clone();
+        let reply = match self.infer(attempt, provider.as_ref(), pack).await? {
+            Err(error) if self.is_in_vain(attempt) => {
+                tracing::debug!(%error, "an unwanted model call failed");
+                None
+            }
+            Err(InferenceError::Gone) => {
+                let message = "the model is not running; resume the run when it is loaded again";
+                self.interrupt(message).await?;
+                return Ok(Next::Decide);
+            }
+            Err(error) => return self.fail(attempt, error.to_string()).await,
+            Ok(reply) => {
+                let complete = reply.response.finish_reason != FinishReason::Cancelled;
+                // A provider that only counts has no ids to compare.
+                if complete && !shown.is_empty() && reply.response.prompt_ids != shown {
+                    let reason = "the model was fed other tokens than the ones that were put \
+                                  together for it; its answer was not used. Please report this";
+                    return self.fail(attempt, reason.to_owned()).await;
+                }
+                Some(reply)
+            }
+        };
+        self.conclude(attempt, reply).await
+    }
+
+    /// The provider, waiting for it as long as the run wants it.
+    async fn route(
+        &mut self,
+        attempt: &Attempt<'_>,
+    ) -> Result<Option<Result<Arc<dyn InferenceProvider>, RoutingError>>, Stall> {
+        let (router, stage) = (self.deps.router.clone(), attempt.stage.id.clone());
+        self.while_running(
+            async move { router.route(Some(&stage), &[ModelCapability::Chat]).await },
+        )
+        .await
+    }
+
+    /// Drives `work` to its end; `None` when the run is paused or ends before.
+    async fn while_running<T>(
+        &mut self,
+        work: impl Future<Output = T>,
+    ) -> Result<Option<T>, Stall> {
+        tokio::pin!(work);
+        while self.log.state.status == WorkflowStatus::Running {
+            tokio::select! {
+                biased;
+                output = &mut work => return Ok(Some(output)),
+                () = wait_for_event(&mut self.feed, &self.log) => self.log.refresh().await?,
+            }
+        }
+        Ok(None)
+    }
+
+    /// Builds the prompt and records it together with the notes in it; again whenever a note was
+    /// given or taken back meanwhile. `None` when the run is paused or has ended.
+    async fn assemble(
+        &mut self,
+        attempt: &Attempt<'_>,
+        provider: &dyn InferenceProvider,
+    ) -> Result<Option<Result<ContextPack, StageContextError>>, Stall> {
+        let values = self
+            .material
+            .values(&self.log.state, self.deps.blobs.as_ref())
+            .await
+            .map_err(|error| Stall::Other(error.to_string()))?;
+        let values = Arc::new(values);
+        let limits = AttemptLimits {
+            token_budget: self.config.stage_token_budget,
+            context_window: provider.context_window(),
+            max_tokens: attempt.generation.max_tokens,
+        };
+        while self.log.state.status == WorkflowStatus::Running {
+            let state = &self.log.state;
+            let notes: Vec<(NoteId, String)> = state
+                .notes
+                .acting_on(&attempt.stage.id, &state.order())
+                .map(|record| (record.note.note_id.clone(), record.note.content.clone()))
+                .collect();
+            let pack = match self.pack(attempt, &values, &notes, limits, provider).await? {
+                Ok(pack) => pack,
+                Err(error) => return Ok(Some(Err(error))),
+            };
+            let id = &attempt.stage.id;
+            let blobs = self.deps.blobs.as_ref();
+            let mut payloads =
+                vec![record::context(blobs, &self.log.session, id, attempt.number, &pack).await?];
+            payloads
+                .extend(notes.iter().map(|(note, _)| record::applied(note, id, attempt.number)));
+            if self.log.append(payloads).await? == Landed::Yes {
+                return Ok(Some(Ok(pack)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Encodes the prompt away from the async threads: it can be long.
+    async fn pack(
+        &self,
+        attempt: &Attempt<'_>,
+        values: &Arc<TemplateValues>,
+        notes: &[(NoteId, String)],
+        limits: AttemptLimits,
+        provider: &dyn InferenceProvider,
+    ) -> Result<Result<ContextPack, StageContextError>, Stall> {
+        let (session, stage) = (self.log.session.clone(), attempt.stage.id.clone());
+        let (step, number) = (attempt.step.clone(), attempt.number);
+        let refused: Vec<String> =
+            refusals(&self.log.state, &stage).map(ToOwned::to_owned).collect();
+        let (values, notes) = (values.clone(), notes.to_vec());
+        let encoder = provider.encoder();
+        let packing = tokio::task::spawn_blocking(move || {
+            let context = AttemptContext {
+                session: &session,
+                stage: &stage,
+                attempt: number,
+                step: &step,
+                values: &values,
+                refusal: refused.last().map(|message| (message.as_str(), refused.len())),
+                notes: notes.iter().map(|(note, text)| (note.clone(), text.as_str())).collect(),
+            };
+            assemble(&context, limits, encoder.as_ref())
+        });
+        packing
+            .await
+            .map_err(|error| Stall::Other(format!("the prompt could not be made: {error}")))
+    }
+
+    /// Calls the model, and stops it as soon as the log says that the reply is not wanted.
+    async fn infer(
+        &mut self,
+        attempt: &Attempt<'_>,
+        provider: &dyn InferenceProvider,
+        pack: ContextPack,
+    ) -> Result<Result<Reply, InferenceError>, Stall> {
+        let begin = StageProgress {
+            session: self.log.session.clone(),
+            stage: attempt.stage.id.clone(),
+            attempt: attempt.number,
+            prompt_done: 0,
+            prompt_total: pack.prompt.total(),
+            tokens: 0,
+            max_tokens: attempt.generation.max_tokens,
+            text: String::new(),
+        };
+        self.deps.progress.progress(begin.clone());
+        let prompt_tokens = pack.prompt.total();
+        let request = InferenceRequest {
+            context_pack: pack,
+            generation: attempt.generation.clone(),
+            cache_key: format!("{}:{}", self.log.session, attempt.stage.id),
+        };
+        let cancel = self.stop.child();
+        // Also when this task is dropped or fails: nobody waits for the reply then.
+        let _on_every_way_out = CancelOnDrop(cancel.clone());
+        let sink = stream_to(self.deps.progress.clone(), begin);
+        let inference = provider.infer(request, cancel.clone(), sink);
+        tokio::pin!(inference);
+        let response = loop {
+            if self.is_in_vain(attempt) {
+                cancel.cancel();
+            }
+            tokio::select! {
+                biased;
+                response = &mut inference => break response,
+                () = wait_for_event(&mut self.feed, &self.log) => self.log.refresh().await?,
+            }
+        };
+        if self.stop.is_cancelled() {
+            // The program ends: the log stays as it is.
+            std::future::pending::<()>().await;
+        }
+        let stopped = if cancel.is_cancelled() { Stopped::ByUs } else { Stopped::ByItself };
+        self.log.refresh().await?;
+        let response = match response {
+            Ok(response) => response,
+            Err(error) => return Ok(Err(error)),
+        };
+        let text = response.text.trim().to_owned();
+        let blob = self.deps.blobs.put(&self.log.session, text.clone().into_bytes()).await?;
+        let completed = record::inference(
+            &attempt.stage.id,
+            attempt.number,
+            &provider.describe(),
+            prompt_tokens,
+            &attempt.generation,
+            &response,
+        );
+        Ok(Ok(Reply { response, text, blob, completed, stopped }))
+    }
+
+    /// Records what became of the attempt, on the log as it is when that lands.
+    async fn conclude(
+        &mut self,
+        attempt: &Attempt<'_>,
+        reply: Option<Reply>,
+    ) -> Result<Next, Stall> {
+        let noticed = Instant::now();
+        let mut settled = false;
+        loop {
+            let status = self.log.state.status;
+            if status != WorkflowStatus::Running && status != WorkflowStatus::Paused {
+                // Cancelled: the log has ended, and the draft with it.
+                return Ok(Next::Decide);
+            }
+            let notes = unseen(&self.log.state, attempt);
+            if !notes.is_empty() && !settled {
+                // Notes come in handfuls: one restart for those that come together.
+                tokio::time::sleep_until(noticed + self.config.settle).await;
+                settled = true;
+                self.log.refresh().await?;
+                continue;
+            }
+            let (payloads, next) = match &reply {
+                Some(reply)
+                    if status == WorkflowStatus::Running
+                        && notes.is_empty()
+                        && reply.response.finish_reason != FinishReason::Cancelled =>
+                {
+                    self.judge(attempt, reply)
+                }
+                reply => put_aside(attempt, reply.as_ref(), notes, status),
+            };
+            if payloads.is_empty() || self.log.append(payloads).await? == Landed::Yes {
+                return Ok(next);
+            }
+        }
+    }
+
+    /// A whole reply that nothing came in between of: artifact, another attempt, or failure.
+    fn judge(&self, attempt: &Attempt<'_>, reply: &Reply) -> (Vec<EventPayload>, Next) {
+        let verdict = examine(
+            &reply.text,
+            reply.response.finish_reason,
+            attempt.generation.max_tokens,
+            &attempt.step.checks,
+        );
+        match verdict {
+            Ok(()) => (self.accept(attempt, reply), Next::Decide),
+            Err(refusal) => self.refuse(attempt, reply, refusal),
+        }
+    }
+
+    fn accept(&self, attempt: &Attempt<'_>, reply: &Reply) -> Vec<EventPayload> {
+        let (state, now) = (&self.log.state, self.deps.clock.now());
+        let id = attempt.stage.id.clone();
+        let next_stage = state
+            .stages
+            .iter()
+            .find(|record| record.status != StageStatus::Done && record.plan.id != id)
+            .map(|record| record.plan.id.clone());
+        let began = state.stage(&id).and_then(|record| record.started_at);
+        let is_last = next_stage.is_none();
+        let artifact = ArtifactProduced {
+            stage_id: id.clone(),
+            attempt: attempt.number,
+            name: attempt.step.output.clone(),
+            hash: reply.blob.clone(),
+            bytes: reply.text.len() as u64,
+            media_type: attempt.step.media_type.clone(),
+        };
+        let done = StageCompleted {
+            stage_id: id,
+            attempt: attempt.number,
+            next_stage,
+            words: Some(count_words(&reply.text)),
+            output_tokens: Some(reply.response.output_tokens as u64),
+            duration_ms: began.map_or(0, |began| milliseconds(began, now)),
+        };
+        let mut payloads = vec![reply.completed.clone(), artifact.into(), done.into()];
+        if is_last {
+            payloads.push(completed(state, now));
+        }
+        payloads
+    }
+
+    fn refuse(
+        &self,
+        attempt: &Attempt<'_>,
+        reply: &Reply,
+        refusal: OutputRefusal,
+    ) -> (Vec<EventPayload>, Next) {
+        let id = attempt.stage.id.clone();
+        let before = refusals(&self.log.state, &id).count();
+        let refused = StageAttemptRefused {
+            stage_id: id.clone(),
+            attempt: attempt.number,
+            validator: refusal.validator.to_owned(),
+            message: refusal.message.clone(),
+            draft: reply.blob.clone(),
+        };
+        let mut payloads = vec![reply.completed.clone(), refused.into()];
+        if before < attempt.step.retries as usize {
+            let attempt = attempt.number.saturating_add(1);
+            payloads.push(StageStarted { stage_id: id, attempt }.into());
+            return (payloads, Next::Again);
+        }
+        let advice = match refusal.validator {
+            "max_tokens" => "Raise max_tokens of the stage, or ask for less in its prompt.",
+            "not_empty" => "Change the stage's prompt, or use another model.",
+            _ => "Loosen the stage's checks, change its prompt, or allow more retries.",
+        };
+        let times = before + 1;
+        let reason = format!(
+            "its output was refused {times} time{}, the last time by {}: {} {advice} The refused drafts are kept.",
+            if times == 1 { "" } else { "s" },
+            refusal.validator,
+            refusal.message,
+        );
+        payloads.extend(failure(attempt, reason));
+        (payloads, Next::Decide)
+    }
+
+    async fn fail(&mut self, attempt: &Attempt<'_>, reason: String) -> Result<Next, Stall> {
+        // Paused: left for the next attempt to find out. Ended: nothing is to be said any more.
+        while self.log.state.status == WorkflowStatus::Running {
+            if self.log.append(failure(attempt, reason.clone())).await? == Landed::Yes {
+                break;
+            }
+        }
+        Ok(Next::Decide)
+    }
+
+    /// Whether the reply is not wanted any more.
+    fn is_in_vain(&self, attempt: &Attempt<'_>) -> bool {
+        self.log.state.status != WorkflowStatus::Running
+            || !unseen(&self.log.state, attempt).is_empty()
+    }
+}
+
+/// The attempt does not count: notes came, or it was paused. What it wrote is kept.
+fn put_aside(
+    attempt: &Attempt<'_>,
+    reply: Option<&Reply>,
+    notes: Vec<NoteId>,
+    status: WorkflowStatus,
+) -> (Vec<EventPayload>, Next) {
+    let id = attempt.stage.id.clone();
+    let draft = reply.filter(|reply| !reply.text.is_empty()).map(|reply| reply.blob.clone());
+    let goes_on = status == WorkflowStatus::Running;
+    let mut payloads: Vec<EventPayload> =
+        reply.map(|reply| reply.completed.clone()).into_iter().collect();
+    if goes_on || draft.is_some() || !notes.is_empty() {
+        let restarted =
+            StageRestarted { stage_id: id.clone(), attempt: attempt.number, notes, draft };
+        payloads.push(restarted.into());
+    }
+    let unasked = reply.is_some_and(|reply| {
+        reply.response.finish_reason == FinishReason::Cancelled
+            && reply.stopped == Stopped::ByItself
+    });
+    match (goes_on, unasked) {
+        (false, _) => (payloads, Next::Decide),
+        // Somebody else stopped the model; going on at once could go round for ever.
+        (true, true) => {
+            payloads.push(OrchestrationPaused { reason: PauseReason::Interrupted }.into());
+            (payloads, Next::Decide)
+        }
+        (true, false) => {
+            let attempt = attempt.number.saturating_add(1);
+            payloads.push(StageStarted { stage_id: id, attempt }.into());
+            (payloads, Next::Again)
+        }
+    }
+}
+
+fn failure(attempt: &Attempt<'_>, reason: String) -> Vec<EventPayload> {
+    let message = format!("the stage \"{}\" failed: {reason}", attempt.stage.title);
+    let stage_id = attempt.stage.id.clone();
+    vec![
+        StageFailed { stage_id, attempt: attempt.number, reason }.into(),
+        WorkflowFailed { reason: FailureReason::StageFailed, message }.into(),
+    ]
+}
+
+/// The notes that act on the attempt's stage and that the attempt was not shown.
+fn unseen(state: &RunState, attempt: &Attempt<'_>) -> Vec<NoteId> {
+    state
+        .notes
+        .acting_on(&attempt.stage.id, &state.order())
+        .filter(|record| !record.is_applied_to(&attempt.stage.id, attempt.number))
+        .map(|record| record.note.note_id.clone())
+        .collect()
+}
+
+/// What was said about the stage's refused attempts, oldest first.
+fn refusals<'a>(state: &'a RunState, stage: &StageId) -> impl Iterator<Item = &'a str> {
+    let drafts = state.stage(stage).map(|record| record.drafts.as_slice()).unwrap_or_default();
+    drafts.iter().filter_map(|draft| match &draft.reason {
+        DraftReason::Refused { message, .. } => Some(message.as_str()),
+        DraftReason::Steered { .. } => None,
+    })
+}
+
+/// Stops the model call when nobody waits for it any more.
+struct CancelOnDrop(InferenceCancellationToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}

@@ -1,0 +1,520 @@
+//! From a file's text to a [`Workflow`], collecting every mistake on the way.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use correx_events::{ArtifactName, InputKind, StageId};
+use toml::de::{DeTable, DeValue};
+
+use super::problem::{WorkflowErrors, WorkflowProblem};
+use super::reading::{Fields, Located, Reading, nearest};
+use super::{
+    ApproveStep, DEFAULT_RETRIES, GenerateStep, InputSpec, Need, Sampling, Stage, Step, Workflow,
+};
+use crate::{OutputCheck, Template};
+
+const TOP: &[&str] = &["version", "name", "description", "generation", "input", "stage"];
+const INPUT: &[&str] = &["name", "type", "description", "required", "default", "sample"];
+const SAMPLING: &[&str] =
+    &["temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed", "max_tokens"];
+const STAGE: &[&str] = &["id", "title", "kind"];
+const GENERATE: &[&str] = &["prompt", "system", "output", "media_type", "retries", "check"];
+const APPROVE: &[&str] = &["prompt", "show"];
+const CHECK: &[&str] = &["min_words", "max_words", "must_match", "must_not_match"];
+const KINDS: &[&str] = &["generate", "approve"];
+/// Kinds of later versions: refused by name, so that nobody looks for a typing mistake.
+const LATER_KINDS: &[&str] = &["map", "reduce", "choose", "command", "write", "read"];
+const INPUT_TYPES: &[&str] = &["text", "file", "folder"];
+
+const NAME_RULE: &str = "use letters, digits and _, beginning with a letter";
+const ID_RULE: &str = "use letters, digits, - and _, beginning with a letter";
+
+pub(super) fn parse(text: &str) -> Result<Workflow, WorkflowErrors> {
+    let mut reading = Reading::new(text);
+    let (document, syntax) = DeTable::parse_recoverable(text);
+    let broken: Vec<Range<usize>> =
+        syntax.iter().map(|error| error.span().unwrap_or(0..0)).collect();
+    for (error, span) in syntax.iter().zip(&broken) {
+        reading.report(span, WorkflowProblem::Syntax(error.message().to_owned()));
+    }
+    let workflow = if broken.is_empty() {
+        read_table(&mut reading, document.get_ref(), text)
+    } else {
+        // What else is wrong is looked for in the lines that are TOML, if they are a whole.
+        let mended = reading.without_lines(&broken);
+        DeTable::parse(&mended)
+            .ok()
+            .and_then(|document| read_table(&mut reading, document.get_ref(), text))
+    };
+    match workflow {
+        Some(workflow) if !reading.has_problems() => Ok(workflow),
+        _ => Err(WorkflowErrors { file: None, errors: reading.into_errors() }),
+    }
+}
+
+fn read_table(reading: &mut Reading<'_>, table: &DeTable<'_>, text: &str) -> Option<Workflow> {
+    let top = Fields::new(reading, table, 0..0, "a workflow", TOP);
+    read(reading, &top, text)
+}
+
+/// `None` only after something was reported.
+fn read(reading: &mut Reading<'_>, top: &Fields<'_>, source: &str) -> Option<Workflow> {
+    if let Some(value) = top.get("version")
+        && !matches!(value.get_ref(), DeValue::Integer(number) if number.as_str() == "1")
+    {
+        let found = match value.get_ref() {
+            DeValue::Integer(number) => number.to_string(),
+            _ => "of this form".to_owned(),
+        };
+        reading.report(&value.span(), WorkflowProblem::Version(found));
+    }
+    let name = top.required_words(reading, "name");
+    let description = top.words(reading, "description").map(|text| text.value);
+    let generation = top
+        .table(reading, "generation", "[generation]", SAMPLING)
+        .map(|fields| sampling(reading, &fields))
+        .unwrap_or_default();
+    let mut inputs = Vec::new();
+    let mut input_names = Names::new("the input name");
+    for (table, span) in top.tables(reading, "input") {
+        inputs.extend(input(reading, table, span, &mut input_names));
+    }
+    let stages = stages(reading, top, &inputs);
+    if top.tables(reading, "stage").is_empty() {
+        reading.report(&(0..0), WorkflowProblem::NoStages);
+    }
+    Some(Workflow {
+        name: name?.value,
+        description,
+        generation,
+        inputs,
+        stages,
+        source: source.to_owned(),
+    })
+}
+
+fn sampling(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Sampling {
+    const TOKENS: (u64, u64) = (1, 1_000_000);
+    let share = |number: f64| number > 0.0 && number <= 1.0;
+    let size = |number: u64| usize::try_from(number).unwrap_or(usize::MAX);
+    Sampling {
+        temperature: fields.number(
+            reading,
+            "temperature",
+            |number| (0.0..=5.0).contains(&number),
+            "between 0 (always the likeliest word) and 5",
+        ),
+        top_p: fields.number(reading, "top_p", share, "above 0 and at most 1"),
+        top_k: fields
+            .whole(reading, "top_k", (0, 1_000_000), "a whole number from 0 (off)")
+            .map(size),
+        min_p: fields.number(
+            reading,
+            "min_p",
+            |number| (0.0..=1.0).contains(&number),
+            "between 0 and 1",
+        ),
+        // Bounded to two digits: nothing is lost that matters.
+        repetition_penalty: fields
+            .number(
+                reading,
+                "repetition_penalty",
+                |number| (0.5..=5.0).contains(&number),
+                "between 0.5 and 5; 1 is off",
+            )
+            .map(|number| number as f32),
+        seed: fields.whole(reading, "seed", (0, u64::MAX), "a whole number from 0"),
+        max_tokens: fields.whole(reading, "max_tokens", TOKENS, "between 1 and 1000000").map(size),
+    }
+}
+
+fn input(
+    reading: &mut Reading<'_>,
+    table: &DeTable<'_>,
+    span: Range<usize>,
+    names: &mut Names,
+) -> Option<InputSpec> {
+    let fields = Fields::new(reading, table, span, "an [[input]]", INPUT);
+    let name = fields.required_words(reading, "name");
+    if let Some(name) = &name {
+        check_name(reading, "the name of an input", name, NAME_RULE, is_name);
+        names.add(reading, name);
+    }
+    let kind = fields.required_words(reading, "type").and_then(|word| match word.value.as_str() {
+        "text" => Some(InputKind::Text),
+        "file" => Some(InputKind::File),
+        "folder" => Some(InputKind::Folder),
+        _ => {
+            unknown_word(reading, "input type", &word, INPUT_TYPES);
+            None
+        }
+    });
+    let need = match fields.truth(reading, "required") {
+        Some(false) => Need::Optional,
+        _ => Need::Required,
+    };
+    let description = fields.words(reading, "description").map(|text| text.value);
+    let default = fields.text(reading, "default").map(|text| text.value);
+    let sample = fields.words(reading, "sample").map(|text| text.value);
+    Some(InputSpec { name: name?.value, kind: kind?, description, need, default, sample })
+}
+
+/// A stage whose templates have not been looked at yet.
+struct RawStage<'t> {
+    fields: Fields<'t>,
+    id: Option<Located<String>>,
+    title: Option<String>,
+    kind: RawKind,
+}
+
+enum RawKind {
+    Generate { output: Option<Located<String>> },
+    Approve,
+    Unusable,
+}
+
+impl RawStage<'_> {
+    fn id(&self) -> Option<&str> {
+        self.id.as_ref().map(|id| id.value.as_str())
+    }
+
+    fn output(&self) -> Option<&str> {
+        match &self.kind {
+            RawKind::Generate { output } => output.as_ref().map(|name| name.value.as_str()),
+            _ => None,
+        }
+    }
+}
+
+fn stages(reading: &mut Reading<'_>, top: &Fields<'_>, inputs: &[InputSpec]) -> Vec<Stage> {
+    let mut ids = Names::new("the stage id");
+    let mut outputs = Names::new("the output name");
+    let mut raw = Vec::new();
+    for (table, span) in top.tables(reading, "stage") {
+        raw.push(raw_stage(reading, table, span, &mut ids, &mut outputs));
+    }
+    let mut stages = Vec::new();
+    for index in 0..raw.len() {
+        let scope = Scope { inputs, raw: &raw, index };
+        stages.extend(stage(reading, &scope));
+    }
+    stages
+}
+
+fn raw_stage<'t>(
+    reading: &mut Reading<'_>,
+    table: &'t DeTable<'t>,
+    span: Range<usize>,
+    ids: &mut Names,
+    outputs: &mut Names,
+) -> RawStage<'t> {
+    let kind = table.get("kind").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
+    let generate = [STAGE, GENERATE, SAMPLING].concat();
+    let approve = [STAGE, APPROVE].concat();
+    let every = [generate.as_slice(), APPROVE].concat();
+    let (place, known) = match kind {
+        "generate" => ("a generate stage", &generate),
+        "approve" => ("an approve stage", &approve),
+        _ => ("a stage", &every),
+    };
+    let fields = if LATER_KINDS.contains(&kind) {
+        // Its keys are not known here; only its kind is to be said.
+        let all: Vec<&str> = table.keys().map(|key| key.get_ref().as_ref()).collect();
+        Fields::new(reading, table, span, place, &all)
+    } else {
+        Fields::new(reading, table, span, place, known)
+    };
+    let id = fields.required_words(reading, "id");
+    if let Some(id) = &id {
+        check_name(reading, "the id of a stage", id, ID_RULE, is_id);
+        ids.add(reading, id);
+    }
+    let title = fields.words(reading, "title").map(|text| text.value);
+    let kind = match fields.required_words(reading, "kind") {
+        None => RawKind::Unusable,
+        Some(word) => match word.value.as_str() {
+            "generate" => {
+                let output = fields.words(reading, "output").inspect(|name| {
+                    check_name(reading, "the name of an output", name, NAME_RULE, is_name);
+                });
+                let output = output.or_else(|| {
+                    id.clone().map(|id| Located { value: id.value.replace('-', "_"), ..id })
+                });
+                if let Some(name) = &output {
+                    outputs.add(reading, name);
+                }
+                RawKind::Generate { output }
+            }
+            "approve" => RawKind::Approve,
+            later if LATER_KINDS.contains(&later) => {
+                reading.report(&word.span, WorkflowProblem::NotYet(later.to_owned()));
+                RawKind::Unusable
+            }
+            _ => {
+                unknown_word(reading, "stage kind", &word, KINDS);
+                RawKind::Unusable
+            }
+        },
+    };
+    RawStage { fields, id, title, kind }
+}
+
+fn stage(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<Stage> {
+    let raw = &scope.raw[scope.index];
+    let step = match &raw.kind {
+        RawKind::Generate { output } => {
+            generate(reading, scope, output.as_ref()).map(Step::Generate)
+        }
+        RawKind::Approve => approve(reading, scope).map(Step::Approve),
+        RawKind::Unusable => None,
+    };
+    let id = raw.id()?;
+    let title = raw.title.clone().unwrap_or_else(|| title_of(id));
+    Some(Stage { id: StageId::new(id), title, step: step? })
+}
+
+fn generate(
+    reading: &mut Reading<'_>,
+    scope: &Scope<'_>,
+    output: Option<&Located<String>>,
+) -> Option<GenerateStep> {
+    let fields = &scope.raw[scope.index].fields;
+    let prompt = fields.required_words(reading, "prompt");
+    let prompt = prompt.and_then(|prompt| template(reading, scope, &prompt));
+    let system = fields.words(reading, "system");
+    let system = plain(reading, system, "system");
+    let media_type = fields.words(reading, "media_type").map(|text| text.value);
+    let sampling = sampling(reading, fields);
+    let retries = fields.whole(reading, "retries", (0, 20), "between 0 and 20");
+    let checks = fields
+        .table(reading, "check", "[stage.check]", CHECK)
+        .map(|fields| checks(reading, &fields))
+        .unwrap_or_default();
+    Some(GenerateStep {
+        prompt: prompt?,
+        system,
+        output: ArtifactName::new(output?.value.clone()),
+        media_type: media_type.unwrap_or_else(|| "text/markdown".to_owned()),
+        sampling,
+        retries: retries.and_then(|n| u32::try_from(n).ok()).unwrap_or(DEFAULT_RETRIES),
+        checks,
+    })
+}
+
+fn approve(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<ApproveStep> {
+    let fields = &scope.raw[scope.index].fields;
+    let question = fields.required_words(reading, "prompt");
+    let question = plain(reading, question, "prompt");
+    let show = fields.words(reading, "show");
+    if let Some(name) = &show
+        && !scope.earlier_outputs().any(|output| output == name.value)
+    {
+        let problem = WorkflowProblem::UnknownArtifact {
+            name: name.value.clone(),
+            suggestion: nearest(&name.value, scope.earlier_outputs()),
+        };
+        reading.report(&name.span, problem);
+    }
+    let show = show.map(|name| ArtifactName::new(name.value));
+    Some(ApproveStep { question: question?, show })
+}
+
+fn checks(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Vec<OutputCheck> {
+    const WORDS: (u64, u64) = (1, 1_000_000);
+    let mut checks = Vec::new();
+    let min = fields.whole(reading, "min_words", WORDS, "between 1 and 1000000");
+    let max = fields.whole(reading, "max_words", WORDS, "between 1 and 1000000");
+    if let (Some(min), Some(max)) = (min, max)
+        && min > max
+    {
+        let span = fields.get("min_words").map_or(fields.span.clone(), |value| value.span());
+        reading.report(&span, WorkflowProblem::NothingFits { min, max });
+    }
+    checks.extend(min.map(OutputCheck::MinWords));
+    checks.extend(max.map(OutputCheck::MaxWords));
+    for (key, check) in [
+        ("must_match", OutputCheck::must_match as fn(&str) -> _),
+        ("must_not_match", OutputCheck::must_not_match),
+    ] {
+        for pattern in fields.texts(reading, key) {
+            match check(&pattern.value) {
+                Ok(check) => checks.push(check),
+                Err(error) => {
+                    reading.report(&pattern.span, WorkflowProblem::Pattern(error));
+                }
+            }
+        }
+    }
+    checks
+}
+
+fn template(
+    reading: &mut Reading<'_>,
+    scope: &Scope<'_>,
+    text: &Located<String>,
+) -> Option<Template> {
+    let template = match Template::parse(&text.value) {
+        Ok(template) => template,
+        Err(error) => {
+            let span = reading.inside(text, error.range);
+            reading.report(&span, WorkflowProblem::Template(error.message));
+            return None;
+        }
+    };
+    for name in template.variables() {
+        if let Err((suggestion, reason)) = scope.resolve(&name) {
+            let span = match text.value.find(&name) {
+                Some(start) => reading.inside(text, start..start + name.len()),
+                None => text.span.clone(),
+            };
+            let problem = WorkflowProblem::UnknownVariable { name, suggestion, reason };
+            reading.report(&span, problem);
+        }
+    }
+    Some(template)
+}
+
+/// What a stage's template can see.
+struct Scope<'a> {
+    inputs: &'a [InputSpec],
+    raw: &'a [RawStage<'a>],
+    index: usize,
+}
+
+impl Scope<'_> {
+    fn earlier_outputs(&self) -> impl Iterator<Item = &str> {
+        self.raw[..self.index].iter().filter_map(RawStage::output)
+    }
+
+    fn known(&self) -> Vec<String> {
+        let inputs = self.inputs.iter().map(|input| format!("inputs.{}", input.name));
+        let artifacts = self.earlier_outputs().map(|name| format!("artifacts.{name}"));
+        inputs.chain(artifacts).collect()
+    }
+
+    /// Whether a variable can be used; otherwise a suggestion and a reason.
+    fn resolve(&self, name: &str) -> Result<(), (Option<String>, Option<String>)> {
+        let known = self.known();
+        if known.iter().any(|variable| variable == name) {
+            return Ok(());
+        }
+        let suggestion = nearest(name, known.iter().map(String::as_str));
+        let reason = match name.split_once('.') {
+            None if name == "inputs" || name == "artifacts" => {
+                Some(format!("write {name}.NAME with one of its names"))
+            }
+            Some(("artifacts", wanted)) => self.why_not(wanted),
+            _ if suggestion.is_none() && known.is_empty() => {
+                Some("this stage has no inputs and no earlier artifacts".to_owned())
+            }
+            _ if suggestion.is_none() => Some(format!("it has {}", known.join(", "))),
+            _ => None,
+        };
+        match reason {
+            Some(reason) => Err((None, Some(reason))),
+            None => Err((suggestion, None)),
+        }
+    }
+
+    fn why_not(&self, wanted: &str) -> Option<String> {
+        let later = self.raw[self.index..].iter().position(|raw| raw.output() == Some(wanted));
+        match later {
+            Some(0) => return Some("this stage itself produces it".to_owned()),
+            Some(_) => return Some("a later stage produces it".to_owned()),
+            None => {}
+        }
+        self.raw
+            .iter()
+            .any(|raw| raw.id() == Some(wanted) && matches!(raw.kind, RawKind::Approve))
+            .then(|| "an approve stage produces nothing".to_owned())
+    }
+}
+
+/// Names that must not be used twice.
+struct Names {
+    what: &'static str,
+    lines: BTreeMap<String, usize>,
+}
+
+impl Names {
+    fn new(what: &'static str) -> Self {
+        Self { what, lines: BTreeMap::new() }
+    }
+
+    fn add(&mut self, reading: &mut Reading<'_>, name: &Located<String>) {
+        let line = reading.line(name.span.start);
+        let first_line = *self.lines.entry(name.value.clone()).or_insert(line);
+        if first_line != line {
+            let problem = WorkflowProblem::Duplicate {
+                what: self.what,
+                name: name.value.clone(),
+                first_line,
+            };
+            reading.report(&name.span, problem);
+        }
+    }
+}
+
+fn check_name(
+    reading: &mut Reading<'_>,
+    what: &'static str,
+    name: &Located<String>,
+    allowed: &'static str,
+    is_allowed: fn(&str) -> bool,
+) {
+    if !is_allowed(&name.value) {
+        let problem = WorkflowProblem::BadName { what, name: name.value.clone(), allowed };
+        reading.report(&name.span, problem);
+    }
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_alphabetic())
+        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
+}
+
+fn is_id(id: &str) -> bool {
+    is_name(&id.replace('-', "_"))
+}
+
+fn unknown_word(
+    reading: &mut Reading<'_>,
+    what: &'static str,
+    word: &Located<String>,
+    known: &[&str],
+) {
+    let problem = WorkflowProblem::UnknownWord {
+        what,
+        word: word.value.clone(),
+        suggestion: nearest(&word.value, known.iter().copied()),
+        choices: known.join(", "),
+    };
+    reading.report(&word.span, problem);
+}
+
+/// A text that is shown as it is: a template's marks in it are a mistake.
+fn plain(
+    reading: &mut Reading<'_>,
+    text: Option<Located<String>>,
+    key: &'static str,
+) -> Option<String> {
+    let text = text?;
+    match text.value.find("{{").or_else(|| text.value.find("{%")) {
+        Some(at) => {
+            let span = reading.inside(&text, at..at + 2);
+            reading.report(&span, WorkflowProblem::NoTemplate { key });
+            None
+        }
+        None => Some(text.value.trim().to_owned()),
+    }
+}
+
+/// `action-items` → `Action items`.
+fn title_of(id: &str) -> String {
+    let words = id.replace(['-', '_'], " ");
+    let mut letters = words.chars();
+    match letters.next() {
+        Some(first) => first.to_uppercase().chain(letters).collect(),
+        None => words,
+    }
+}
