@@ -41,10 +41,12 @@ impl OutputCheck {
     fn objection(&self, text: &str) -> Option<String> {
         let words = count_words(text);
         match self {
-            Self::MinWords(min) => (words < *min)
-                .then(|| format!("The answer has {words} words. Write at least {min} words.")),
-            Self::MaxWords(max) => (words > *max)
-                .then(|| format!("The answer has {words} words. Write at most {max} words.")),
+            Self::MinWords(min) => (words < *min).then(|| {
+                format!("The answer has {words} word{}. Write at least {min} words.", plural(words))
+            }),
+            Self::MaxWords(max) => (words > *max).then(|| {
+                format!("The answer has {words} word{}. Write at most {max} words.", plural(words))
+            }),
             Self::MustMatch(pattern) => (!pattern.is_match(text)).then(|| {
                 format!("The answer must contain text of the form {pattern}, and it does not.")
             }),
@@ -101,6 +103,10 @@ pub fn examine(
             Err(OutputRefusal { validator, message: messages.join(" ") })
         }
     }
+}
+
+fn plural(number: u64) -> &'static str {
+    if number == 1 { "" } else { "s" }
 }
 
 /// Words as people count them: what stands between white space.

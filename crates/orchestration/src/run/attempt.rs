@@ -1,42 +1,33 @@
-//! One attempt of a generate stage: its prompt, its model call, and what becomes of the reply.
-//!
-//! An attempt ends in one append together with what follows from it, so that no crash and no note
-//! can come between the two.
+//! One attempt of a generate stage: its prompt and its model call.
 
 use std::future::Future;
 use std::sync::Arc;
 
 use correx_context::ContextPack;
-use correx_events::{
-    ArtifactProduced, BlobHash, EventPayload, FailureReason, NoteId, OrchestrationPaused,
-    PauseReason, StageAttemptRefused, StageCompleted, StageFailed, StageId, StageRestarted,
-    StageStarted, WorkflowFailed,
-};
+use correx_events::{BlobHash, EventPayload, NoteId, StageId, StageStarted};
 use correx_inference::{
     FinishReason, GenerationConfig, InferenceCancellationToken, InferenceError, InferenceProvider,
     InferenceRequest, InferenceResponse, ModelCapability, RoutingError,
 };
-use correx_sessions::{DraftReason, RunState, StageStatus, WorkflowStatus};
-use tokio::time::Instant;
+use correx_sessions::{DraftReason, RunState, WorkflowStatus};
 
 use super::log::Landed;
 use super::progress::{StageProgress, stream_to};
 use super::record;
-use super::runner::{Runner, Stall, completed, milliseconds, next_attempt, wait_for_event};
+use super::runner::{Runner, Stall, next_attempt, wait_for_event};
 use crate::stage_context::{AttemptContext, AttemptLimits, StageContextError, assemble};
-use crate::validate::{count_words, examine};
-use crate::{GenerateStep, OutputRefusal, Stage, TemplateValues};
+use crate::{GenerateStep, Stage, TemplateValues};
 
 /// An attempt that has begun.
-struct Attempt<'a> {
-    stage: &'a Stage,
-    step: &'a GenerateStep,
-    number: u32,
-    generation: GenerationConfig,
+pub(super) struct Attempt<'a> {
+    pub(super) stage: &'a Stage,
+    pub(super) step: &'a GenerateStep,
+    pub(super) number: u32,
+    pub(super) generation: GenerationConfig,
 }
 
 /// What to do after an attempt.
-enum Next {
+pub(super) enum Next {
     /// The following attempt has begun already.
     Again,
     /// Look at the log.
@@ -44,18 +35,18 @@ enum Next {
 }
 
 /// A model call that came back.
-struct Reply {
-    response: InferenceResponse,
+pub(super) struct Reply {
+    pub(super) response: InferenceResponse,
     /// Trimmed.
-    text: String,
-    blob: BlobHash,
-    completed: EventPayload,
+    pub(super) text: String,
+    pub(super) blob: BlobHash,
+    pub(super) completed: EventPayload,
     /// Whether we asked it to stop.
-    stopped: Stopped,
+    pub(super) stopped: Stopped,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stopped {
+pub(super) enum Stopped {
     ByUs,
     ByItself,
 }
@@ -290,138 +281,6 @@ impl Runner {
         Ok(Ok(Reply { response, text, blob, completed, stopped }))
     }
 
-    /// Records what became of the attempt, on the log as it is when that lands.
-    async fn conclude(
-        &mut self,
-        attempt: &Attempt<'_>,
-        reply: Option<Reply>,
-    ) -> Result<Next, Stall> {
-        let noticed = Instant::now();
-        let mut settled = false;
-        loop {
-            let status = self.log.state.status;
-            if status != WorkflowStatus::Running && status != WorkflowStatus::Paused {
-                // Cancelled: the log has ended, and the draft with it.
-                return Ok(Next::Decide);
-            }
-            let notes = unseen(&self.log.state, attempt);
-            if !notes.is_empty() && !settled {
-                // Notes come in handfuls: one restart for those that come together.
-                tokio::time::sleep_until(noticed + self.config.settle).await;
-                settled = true;
-                self.log.refresh().await?;
-                continue;
-            }
-            let (payloads, next) = match &reply {
-                Some(reply)
-                    if status == WorkflowStatus::Running
-                        && notes.is_empty()
-                        && reply.response.finish_reason != FinishReason::Cancelled =>
-                {
-                    self.judge(attempt, reply)
-                }
-                reply => put_aside(attempt, reply.as_ref(), notes, status),
-            };
-            if payloads.is_empty() || self.log.append(payloads).await? == Landed::Yes {
-                return Ok(next);
-            }
-        }
-    }
-
-    /// A whole reply that nothing came in between of: artifact, another attempt, or failure.
-    fn judge(&self, attempt: &Attempt<'_>, reply: &Reply) -> (Vec<EventPayload>, Next) {
-        let verdict = examine(
-            &reply.text,
-            reply.response.finish_reason,
-            attempt.generation.max_tokens,
-            &attempt.step.checks,
-        );
-        match verdict {
-            Ok(()) => (self.accept(attempt, reply), Next::Decide),
-            Err(refusal) => self.refuse(attempt, reply, refusal),
-        }
-    }
-
-    fn accept(&self, attempt: &Attempt<'_>, reply: &Reply) -> Vec<EventPayload> {
-        let (state, now) = (&self.log.state, self.deps.clock.now());
-        let id = attempt.stage.id.clone();
-        let next_stage = state
-            .stages
-            .iter()
-            .find(|record| record.status != StageStatus::Done && record.plan.id != id)
-            .map(|record| record.plan.id.clone());
-        let began = state.stage(&id).and_then(|record| record.started_at);
-        let is_last = next_stage.is_none();
-        let artifact = ArtifactProduced {
-            stage_id: id.clone(),
-            attempt: attempt.number,
-            name: attempt.step.output.clone(),
-            hash: reply.blob.clone(),
-            bytes: reply.text.len() as u64,
-            media_type: attempt.step.media_type.clone(),
-        };
-        let done = StageCompleted {
-            stage_id: id,
-            attempt: attempt.number,
-            next_stage,
-            words: Some(count_words(&reply.text)),
-            output_tokens: Some(reply.response.output_tokens as u64),
-            duration_ms: began.map_or(0, |began| milliseconds(began, now)),
-        };
-        let mut payloads = vec![reply.completed.clone(), artifact.into(), done.into()];
-        if is_last {
-            payloads.push(completed(state, now));
-        }
-        payloads
-    }
-
-    fn refuse(
-        &self,
-        attempt: &Attempt<'_>,
-        reply: &Reply,
-        refusal: OutputRefusal,
-    ) -> (Vec<EventPayload>, Next) {
-        let id = attempt.stage.id.clone();
-        let before = refusals(&self.log.state, &id).count();
-        let refused = StageAttemptRefused {
-            stage_id: id.clone(),
-            attempt: attempt.number,
-            validator: refusal.validator.to_owned(),
-            message: refusal.message.clone(),
-            draft: reply.blob.clone(),
-        };
-        let mut payloads = vec![reply.completed.clone(), refused.into()];
-        if before < attempt.step.retries as usize {
-            let attempt = attempt.number.saturating_add(1);
-            payloads.push(StageStarted { stage_id: id, attempt }.into());
-            return (payloads, Next::Again);
-        }
-        let advice = match refusal.validator {
-            "max_tokens" => "Raise max_tokens of the stage, or ask for less in its prompt.",
-            "not_empty" => "Change the stage's prompt, or use another model.",
-            _ => "Loosen the stage's checks, change its prompt, or allow more retries.",
-        };
-        let times = before + 1;
-        let reason = format!(
-            "its output was refused {times} time{}, the last time by {}: {} {advice} The refused drafts are kept.",
-            if times == 1 { "" } else { "s" },
-            refusal.validator,
-            refusal.message,
-        );
-        payloads.extend(failure(attempt, reason));
-        (payloads, Next::Decide)
-    }
-
-    async fn fail(&mut self, attempt: &Attempt<'_>, reason: String) -> Result<Next, Stall> {
-        // Paused: left for the next attempt to find out. Ended: nothing is to be said any more.
-        while self.log.state.status == WorkflowStatus::Running {
-            if self.log.append(failure(attempt, reason.clone())).await? == Landed::Yes {
-                break;
-            }
-        }
-        Ok(Next::Decide)
-    }
-
     /// Whether the reply is not wanted any more.
     fn is_in_vain(&self, attempt: &Attempt<'_>) -> bool {
         self.log.state.status != WorkflowStatus::Running
@@ -429,53 +288,8 @@ impl Runner {
     }
 }
 
-/// The attempt does not count: notes came, or it was paused. What it wrote is kept.
-fn put_aside(
-    attempt: &Attempt<'_>,
-    reply: Option<&Reply>,
-    notes: Vec<NoteId>,
-    status: WorkflowStatus,
-) -> (Vec<EventPayload>, Next) {
-    let id = attempt.stage.id.clone();
-    let draft = reply.filter(|reply| !reply.text.is_empty()).map(|reply| reply.blob.clone());
-    let goes_on = status == WorkflowStatus::Running;
-    let mut payloads: Vec<EventPayload> =
-        reply.map(|reply| reply.completed.clone()).into_iter().collect();
-    if goes_on || draft.is_some() || !notes.is_empty() {
-        let restarted =
-            StageRestarted { stage_id: id.clone(), attempt: attempt.number, notes, draft };
-        payloads.push(restarted.into());
-    }
-    let unasked = reply.is_some_and(|reply| {
-        reply.response.finish_reason == FinishReason::Cancelled
-            && reply.stopped == Stopped::ByItself
-    });
-    match (goes_on, unasked) {
-        (false, _) => (payloads, Next::Decide),
-        // Somebody else stopped the model; going on at once could go round for ever.
-        (true, true) => {
-            payloads.push(OrchestrationPaused { reason: PauseReason::Interrupted }.into());
-            (payloads, Next::Decide)
-        }
-        (true, false) => {
-            let attempt = attempt.number.saturating_add(1);
-            payloads.push(StageStarted { stage_id: id, attempt }.into());
-            (payloads, Next::Again)
-        }
-    }
-}
-
-fn failure(attempt: &Attempt<'_>, reason: String) -> Vec<EventPayload> {
-    let message = format!("the stage \"{}\" failed: {reason}", attempt.stage.title);
-    let stage_id = attempt.stage.id.clone();
-    vec![
-        StageFailed { stage_id, attempt: attempt.number, reason }.into(),
-        WorkflowFailed { reason: FailureReason::StageFailed, message }.into(),
-    ]
-}
-
 /// The notes that act on the attempt's stage and that the attempt was not shown.
-fn unseen(state: &RunState, attempt: &Attempt<'_>) -> Vec<NoteId> {
+pub(super) fn unseen(state: &RunState, attempt: &Attempt<'_>) -> Vec<NoteId> {
     state
         .notes
         .acting_on(&attempt.stage.id, &state.order())
@@ -485,7 +299,7 @@ fn unseen(state: &RunState, attempt: &Attempt<'_>) -> Vec<NoteId> {
 }
 
 /// What was said about the stage's refused attempts, oldest first.
-fn refusals<'a>(state: &'a RunState, stage: &StageId) -> impl Iterator<Item = &'a str> {
+pub(super) fn refusals<'a>(state: &'a RunState, stage: &StageId) -> impl Iterator<Item = &'a str> {
     let drafts = state.stage(stage).map(|record| record.drafts.as_slice()).unwrap_or_default();
     drafts.iter().filter_map(|draft| match &draft.reason {
         DraftReason::Refused { message, .. } => Some(message.as_str()),

@@ -2,7 +2,10 @@
 //!
 //! - [`orchestrator`]: [`Orchestrator`], what a person can do to a run; each an event.
 //! - `runner`: the task of one run: reads the log, decides the next step, takes it.
-//! - `attempt`: one model call of a stage, and what is made of its reply.
+//! - `guard`: which operation a run's state allows.
+//! - `attempt`: one attempt of a generate stage, its prompt and its model call.
+//! - `outcome`: what becomes of the reply: artifact, another attempt, or failure.
+//! - `finish`: the end of a stage, and of a run.
 //! - `material`: the workflow and the inputs of a run, from the blob store.
 //! - `record`: what the log says about a model call.
 //! - `log`: the folded log of one session, and appending to it.
@@ -11,9 +14,12 @@
 
 mod attempt;
 pub mod error;
+mod finish;
+mod guard;
 mod log;
 mod material;
 pub mod orchestrator;
+mod outcome;
 pub mod progress;
 mod record;
 mod runner;

@@ -8,8 +8,8 @@ use std::time::Duration;
 use correx_events::{
     Append, AppendError, ApprovalDenied, ApprovalGranted, BlobStore, CapturedInput, Clock,
     EventPayload, EventStore, FailureReason, InputsCaptured, NoteId, OrchestrationPaused,
-    OrchestrationResumed, PauseReason, SessionCreated, SessionId, StageCancelled, StageCompleted,
-    StageFailed, StageId, SteeringNoteWithdrawn, WorkflowFailed, WorkflowRef, WorkflowStarted,
+    OrchestrationResumed, PauseReason, SessionCreated, SessionId, StageCancelled, StageFailed,
+    StageId, SteeringNoteWithdrawn, WorkflowFailed, WorkflowRef, WorkflowStarted,
 };
 use correx_inference::{
     GenerationConfig, InferenceCancellationToken, InferenceRouter, ModelCapability,
@@ -20,10 +20,12 @@ use correx_sessions::{
 use tokio::task::JoinHandle;
 
 use super::error::{CreateError, RunControlError};
+use super::finish::{Produced, stage_done};
+use super::guard::{can_resume, can_start, is_asking, wrong};
 use super::log::{Landed, LogError, SessionLog};
 use super::material::Material;
 use super::progress::ProgressSink;
-use super::runner::{Runner, completed, milliseconds};
+use super::runner::Runner;
 use crate::{InputText, Need, Step, Workflow};
 
 /// What an orchestrator works with.
@@ -240,8 +242,11 @@ impl Orchestrator {
         is_asking(&state, stage)?;
         let material = Material::load(&state, self.deps.blobs.as_ref()).await?;
         self.decide(session, |state| {
-            is_asking(state, stage)?;
-            Ok(self.granted(state, stage, comment.clone()))
+            let attempt = is_asking(state, stage)?;
+            let granted = ApprovalGranted { stage_id: stage.clone(), comment: comment.clone() };
+            let now = self.deps.clock.now();
+            let done = stage_done(state, stage, attempt, Produced::default(), now);
+            Ok([vec![granted.into(), OrchestrationResumed {}.into()], done].concat())
         })
         .await?;
         self.run(session, material)
@@ -357,41 +362,6 @@ impl Orchestrator {
         }
     }
 
-    fn granted(
-        &self,
-        state: &RunState,
-        stage: &StageId,
-        comment: Option<String>,
-    ) -> Vec<EventPayload> {
-        let now = self.deps.clock.now();
-        let record = state.stage(stage);
-        let next_stage = state
-            .stages
-            .iter()
-            .find(|record| record.status != StageStatus::Done && record.plan.id != *stage)
-            .map(|record| record.plan.id.clone());
-        let is_last = next_stage.is_none();
-        let done = StageCompleted {
-            stage_id: stage.clone(),
-            attempt: record.map_or(1, |record| record.attempt),
-            next_stage,
-            words: None,
-            output_tokens: None,
-            duration_ms: record
-                .and_then(|record| record.started_at)
-                .map_or(0, |began| milliseconds(began, now)),
-        };
-        let mut payloads = vec![
-            ApprovalGranted { stage_id: stage.clone(), comment }.into(),
-            OrchestrationResumed {}.into(),
-            done.into(),
-        ];
-        if is_last {
-            payloads.push(completed(state, now));
-        }
-        payloads
-    }
-
     /// Asks for the models of the stages that are still to run.
     async fn check_models(
         &self,
@@ -449,42 +419,4 @@ impl From<LogError> for RunControlError {
             LogError::Write(message) => Self::Write(message),
         }
     }
-}
-
-fn wrong(state: &RunState, instead: &'static str) -> RunControlError {
-    RunControlError::WrongState { status: state.status, pause: state.pause, instead }
-}
-
-fn can_start(state: &RunState) -> Result<(), RunControlError> {
-    match state.status {
-        _ if state.workflow.is_none() => Err(RunControlError::NoWorkflow),
-        WorkflowStatus::Idle => Ok(()),
-        WorkflowStatus::Paused => Err(wrong(state, "resume it instead")),
-        WorkflowStatus::Running => Err(wrong(state, "it is already started")),
-        _ => Err(wrong(state, "make a new session to run the workflow again")),
-    }
-}
-
-fn can_resume(state: &RunState, is_live: bool) -> Result<(), RunControlError> {
-    match (state.status, state.pause) {
-        (WorkflowStatus::Paused, Some(PauseReason::Approval)) => {
-            Err(wrong(state, "approve or deny it"))
-        }
-        (WorkflowStatus::Paused, _) => Ok(()),
-        (WorkflowStatus::Running, _) if !is_live => Ok(()),
-        (WorkflowStatus::Running, _) => Err(wrong(state, "it is not paused")),
-        (WorkflowStatus::Idle, _) => Err(wrong(state, "start it instead")),
-        _ => Err(wrong(state, "make a new session to run the workflow again")),
-    }
-}
-
-/// The attempt of a stage that waits for an answer.
-fn is_asking(state: &RunState, stage: &StageId) -> Result<u32, RunControlError> {
-    let asking =
-        state.status == WorkflowStatus::Paused && state.pause == Some(PauseReason::Approval);
-    state
-        .stage(stage)
-        .filter(|record| asking && record.question.is_some())
-        .map(|record| record.attempt)
-        .ok_or_else(|| RunControlError::NotAsking(stage.clone()))
 }

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use correx_events::{
-    ApprovalRequested, EventPayload, OrchestrationPaused, PauseReason, StageId, StageStarted,
-    StoredEvent, Timestamp, WorkflowCompleted,
+    ApprovalRequested, OrchestrationPaused, PauseReason, StageId, StageStarted, StoredEvent,
 };
 use correx_inference::InferenceCancellationToken;
 use correx_sessions::{RunState, WorkflowStatus};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::finish::completed;
 use super::log::{Landed, LogError, SessionLog};
 use super::material::Material;
 use super::orchestrator::{OrchestratorConfig, OrchestratorDeps};
@@ -152,15 +152,4 @@ pub(super) async fn wait_for_event(
 /// The number of the stage's next attempt. They count on over restarts and restarts of the program.
 pub(super) fn next_attempt(state: &RunState, stage: &StageId) -> u32 {
     state.stage(stage).map_or(1, |record| record.attempt.saturating_add(1))
-}
-
-/// The event that ends a run well.
-pub(super) fn completed(state: &RunState, now: Timestamp) -> EventPayload {
-    let duration_ms = state.started_at.map_or(0, |start| milliseconds(start, now));
-    WorkflowCompleted { duration_ms }.into()
-}
-
-/// From `start` to `end`; 0 when the clock went back.
-pub(super) fn milliseconds(start: Timestamp, end: Timestamp) -> u64 {
-    u64::try_from(end.as_millisecond() - start.as_millisecond()).unwrap_or(0)
 }

@@ -2,9 +2,11 @@
 //!
 //! The format is written down in `docs/workflows.md`.
 
+mod names;
 mod parse;
 mod problem;
 mod reading;
+mod scope;
 
 pub use problem::{WorkflowError, WorkflowErrors, WorkflowProblem};
 

@@ -1,13 +1,14 @@
 //! From a file's text to a [`Workflow`], collecting every mistake on the way.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 
 use correx_events::{ArtifactName, InputKind, StageId};
 use toml::de::{DeTable, DeValue};
 
+use super::names::{ID_RULE, NAME_RULE, Names, check_name, is_id, is_name, unknown_word};
 use super::problem::{WorkflowErrors, WorkflowProblem};
 use super::reading::{Fields, Located, Reading, nearest};
+use super::scope::{RawKind, RawStage, Scope};
 use super::{
     ApproveStep, DEFAULT_RETRIES, GenerateStep, InputSpec, Need, Sampling, Stage, Step, Workflow,
 };
@@ -25,9 +26,6 @@ const KINDS: &[&str] = &["generate", "approve"];
 /// Kinds of later versions: refused by name, so that nobody looks for a typing mistake.
 const LATER_KINDS: &[&str] = &["map", "reduce", "choose", "command", "write", "read"];
 const INPUT_TYPES: &[&str] = &["text", "file", "folder"];
-
-const NAME_RULE: &str = "use letters, digits and _, beginning with a letter";
-const ID_RULE: &str = "use letters, digits, - and _, beginning with a letter";
 
 pub(super) fn parse(text: &str) -> Result<Workflow, WorkflowErrors> {
     let mut reading = Reading::new(text);
@@ -157,33 +155,6 @@ fn input(
     let default = fields.text(reading, "default").map(|text| text.value);
     let sample = fields.words(reading, "sample").map(|text| text.value);
     Some(InputSpec { name: name?.value, kind: kind?, description, need, default, sample })
-}
-
-/// A stage whose templates have not been looked at yet.
-struct RawStage<'t> {
-    fields: Fields<'t>,
-    id: Option<Located<String>>,
-    title: Option<String>,
-    kind: RawKind,
-}
-
-enum RawKind {
-    Generate { output: Option<Located<String>> },
-    Approve,
-    Unusable,
-}
-
-impl RawStage<'_> {
-    fn id(&self) -> Option<&str> {
-        self.id.as_ref().map(|id| id.value.as_str())
-    }
-
-    fn output(&self) -> Option<&str> {
-        match &self.kind {
-            RawKind::Generate { output } => output.as_ref().map(|name| name.value.as_str()),
-            _ => None,
-        }
-    }
 }
 
 fn stages(reading: &mut Reading<'_>, top: &Fields<'_>, inputs: &[InputSpec]) -> Vec<Stage> {
@@ -372,124 +343,6 @@ fn template(
         }
     }
     Some(template)
-}
-
-/// What a stage's template can see.
-struct Scope<'a> {
-    inputs: &'a [InputSpec],
-    raw: &'a [RawStage<'a>],
-    index: usize,
-}
-
-impl Scope<'_> {
-    fn earlier_outputs(&self) -> impl Iterator<Item = &str> {
-        self.raw[..self.index].iter().filter_map(RawStage::output)
-    }
-
-    fn known(&self) -> Vec<String> {
-        let inputs = self.inputs.iter().map(|input| format!("inputs.{}", input.name));
-        let artifacts = self.earlier_outputs().map(|name| format!("artifacts.{name}"));
-        inputs.chain(artifacts).collect()
-    }
-
-    /// Whether a variable can be used; otherwise a suggestion and a reason.
-    fn resolve(&self, name: &str) -> Result<(), (Option<String>, Option<String>)> {
-        let known = self.known();
-        if known.iter().any(|variable| variable == name) {
-            return Ok(());
-        }
-        let suggestion = nearest(name, known.iter().map(String::as_str));
-        let reason = match name.split_once('.') {
-            None if name == "inputs" || name == "artifacts" => {
-                Some(format!("write {name}.NAME with one of its names"))
-            }
-            Some(("artifacts", wanted)) => self.why_not(wanted),
-            _ if suggestion.is_none() && known.is_empty() => {
-                Some("this stage has no inputs and no earlier artifacts".to_owned())
-            }
-            _ if suggestion.is_none() => Some(format!("it has {}", known.join(", "))),
-            _ => None,
-        };
-        match reason {
-            Some(reason) => Err((None, Some(reason))),
-            None => Err((suggestion, None)),
-        }
-    }
-
-    fn why_not(&self, wanted: &str) -> Option<String> {
-        let later = self.raw[self.index..].iter().position(|raw| raw.output() == Some(wanted));
-        match later {
-            Some(0) => return Some("this stage itself produces it".to_owned()),
-            Some(_) => return Some("a later stage produces it".to_owned()),
-            None => {}
-        }
-        self.raw
-            .iter()
-            .any(|raw| raw.id() == Some(wanted) && matches!(raw.kind, RawKind::Approve))
-            .then(|| "an approve stage produces nothing".to_owned())
-    }
-}
-
-/// Names that must not be used twice.
-struct Names {
-    what: &'static str,
-    lines: BTreeMap<String, usize>,
-}
-
-impl Names {
-    fn new(what: &'static str) -> Self {
-        Self { what, lines: BTreeMap::new() }
-    }
-
-    fn add(&mut self, reading: &mut Reading<'_>, name: &Located<String>) {
-        let line = reading.line(name.span.start);
-        let first_line = *self.lines.entry(name.value.clone()).or_insert(line);
-        if first_line != line {
-            let problem = WorkflowProblem::Duplicate {
-                what: self.what,
-                name: name.value.clone(),
-                first_line,
-            };
-            reading.report(&name.span, problem);
-        }
-    }
-}
-
-fn check_name(
-    reading: &mut Reading<'_>,
-    what: &'static str,
-    name: &Located<String>,
-    allowed: &'static str,
-    is_allowed: fn(&str) -> bool,
-) {
-    if !is_allowed(&name.value) {
-        let problem = WorkflowProblem::BadName { what, name: name.value.clone(), allowed };
-        reading.report(&name.span, problem);
-    }
-}
-
-fn is_name(name: &str) -> bool {
-    name.starts_with(|c: char| c.is_ascii_alphabetic())
-        && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-}
-
-fn is_id(id: &str) -> bool {
-    is_name(&id.replace('-', "_"))
-}
-
-fn unknown_word(
-    reading: &mut Reading<'_>,
-    what: &'static str,
-    word: &Located<String>,
-    known: &[&str],
-) {
-    let problem = WorkflowProblem::UnknownWord {
-        what,
-        word: word.value.clone(),
-        suggestion: nearest(&word.value, known.iter().copied()),
-        choices: known.join(", "),
-    };
-    reading.report(&word.span, problem);
 }
 
 /// A text that is shown as it is: a template's marks in it are a mistake.

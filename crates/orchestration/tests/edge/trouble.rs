@@ -33,7 +33,7 @@ async fn a_refusal_reaches_the_next_attempt_which_draws_other_words() {
     assert!(
         second
             .prompt()
-            .ends_with("correct what was wrong: The answer has 1 words. Write at least 3 words.")
+            .ends_with("correct what was wrong: The answer has 1 word. Write at least 3 words.")
     );
     assert_ne!(second.prompt(), third.prompt());
     let seeds = [first, second, third].map(|call| call.generation.seed);

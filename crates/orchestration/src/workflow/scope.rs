@@ -1,0 +1,87 @@
+//! Which names a stage can use: every input, and the artifacts of the stages before it.
+
+use super::InputSpec;
+use super::reading::{Fields, Located, nearest};
+
+/// A stage whose templates have not been looked at yet.
+pub(super) struct RawStage<'t> {
+    pub(super) fields: Fields<'t>,
+    pub(super) id: Option<Located<String>>,
+    pub(super) title: Option<String>,
+    pub(super) kind: RawKind,
+}
+
+pub(super) enum RawKind {
+    Generate { output: Option<Located<String>> },
+    Approve,
+    Unusable,
+}
+
+impl RawStage<'_> {
+    pub(super) fn id(&self) -> Option<&str> {
+        self.id.as_ref().map(|id| id.value.as_str())
+    }
+
+    pub(super) fn output(&self) -> Option<&str> {
+        match &self.kind {
+            RawKind::Generate { output } => output.as_ref().map(|name| name.value.as_str()),
+            _ => None,
+        }
+    }
+}
+
+/// What a stage's template can see.
+pub(super) struct Scope<'a> {
+    pub(super) inputs: &'a [InputSpec],
+    pub(super) raw: &'a [RawStage<'a>],
+    pub(super) index: usize,
+}
+
+impl Scope<'_> {
+    pub(super) fn earlier_outputs(&self) -> impl Iterator<Item = &str> {
+        self.raw[..self.index].iter().filter_map(RawStage::output)
+    }
+
+    fn known(&self) -> Vec<String> {
+        let inputs = self.inputs.iter().map(|input| format!("inputs.{}", input.name));
+        let artifacts = self.earlier_outputs().map(|name| format!("artifacts.{name}"));
+        inputs.chain(artifacts).collect()
+    }
+
+    /// Whether a variable can be used; otherwise a suggestion and a reason.
+    pub(super) fn resolve(&self, name: &str) -> Result<(), (Option<String>, Option<String>)> {
+        let known = self.known();
+        if known.iter().any(|variable| variable == name) {
+            return Ok(());
+        }
+        let suggestion = nearest(name, known.iter().map(String::as_str));
+        let reason = match name.split_once('.') {
+            None if name == "inputs" || name == "artifacts" => {
+                Some(format!("write {name}.NAME with one of its names"))
+            }
+            Some(("artifacts", wanted)) => self.why_not(wanted),
+            _ if suggestion.is_none() && known.is_empty() => {
+                Some("this stage has no inputs and no earlier artifacts".to_owned())
+            }
+            _ if suggestion.is_none() => Some(format!("it has {}", known.join(", "))),
+            _ => None,
+        };
+        match reason {
+            Some(reason) => Err((None, Some(reason))),
+            None => Err((suggestion, None)),
+        }
+    }
+
+    fn why_not(&self, wanted: &str) -> Option<String> {
+        let later = self.raw[self.index..].iter().position(|raw| raw.output() == Some(wanted));
+        match later {
+            Some(0) => return Some("this stage itself produces it".to_owned()),
+            Some(_) => return Some("a later stage produces it".to_owned()),
+            None => {}
+        }
+        self.raw
+            .iter()
+            .any(|raw| raw.id() == Some(wanted) && matches!(raw.kind, RawKind::Approve))
+            .then(|| "an approve stage produces nothing".to_owned())
+    }
+}
