@@ -1,13 +1,41 @@
-//! The in-process provider.
+//! The in-process provider: GGUF models on this machine.
 //!
 //! # Layout
+//! - [`provider`]: [`CandleProvider`], a loaded model behind the provider trait.
 //! - [`inspect`]: a sound check of a GGUF file's header, before anything believes it.
 //! - [`tokenizer`]: [`Vocabulary`], text to ids and back.
+//! - [`template`]: the file's chat template, rendered where it can do no harm.
+//! - [`prompt`]: [`ChatEncoder`], messages to ids by where their text came from.
+//! - [`decoder`]: [`Decoder`], the model itself: tokens in, logits out.
+//! - [`sampler`]: [`Sampler`], which token comes next.
+//! - [`stream`]: [`TextStream`], tokens to text while they come.
+//! - `engine`: the thread that owns the model and steps sequences.
+//! - [`raw`]: [`RawModel`], ids in and ids out, without any of the above; [`bench`](mod@bench) measures it.
+//! - [`threads`], [`checksum`], `memory`: what is known about the process and the file.
 
-#[allow(missing_docs)]
+pub mod bench;
+pub mod checksum;
+pub mod decoder;
+mod engine;
 pub mod inspect;
+mod memory;
+pub mod prompt;
+pub mod provider;
+pub mod raw;
+pub mod sampler;
+pub mod stream;
+pub mod template;
 #[cfg(test)]
 mod testing;
+pub mod threads;
 pub mod tokenizer;
 
+pub use bench::{BenchError, BenchPlan, BenchReport, bench};
+pub use decoder::Decoder;
+pub use prompt::ChatEncoder;
+pub use provider::{CandleProvider, LoadError, LoadOptions, LoadProgress};
+pub use raw::{RawError, RawModel};
+pub use sampler::Sampler;
+pub use stream::TextStream;
+pub use threads::{THREADS_VARIABLE, compute_threads};
 pub use tokenizer::{Vocabulary, VocabularyError};

@@ -30,8 +30,7 @@ pub(crate) fn reference_tokenizer(
     let texts = gguf.metadata["tokenizer.ggml.tokens"].as_texts().unwrap();
     let kinds = gguf.metadata["tokenizer.ggml.token_type"].as_numbers().unwrap();
     let merges = gguf.metadata["tokenizer.ggml.merges"].as_texts().unwrap();
-    let vocabulary: tokenizers::models::bpe::Vocab =
-        texts.iter().cloned().zip(0u32..).collect();
+    let vocabulary: tokenizers::models::bpe::Vocab = texts.iter().cloned().zip(0u32..).collect();
     let merges = merges
         .iter()
         .map(|merge| merge.split_once(' ').unwrap())

@@ -63,7 +63,9 @@ pub enum Problem {
     )]
     BigEndian,
     /// Its version is not one that Correx reads.
-    #[error("this is GGUF version {0}; Correx reads versions 2 and 3. Get a newer file of the model")]
+    #[error(
+        "this is GGUF version {0}; Correx reads versions 2 and 3. Get a newer file of the model"
+    )]
     Version(u32),
     /// `general.alignment` is not a power of two from 8 on.
     #[error("the file is damaged: its alignment is `{0}`. Download the model again")]

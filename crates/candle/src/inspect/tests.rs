@@ -56,11 +56,7 @@ impl Header {
 fn small() -> Vec<u8> {
     Header::default()
         .entry("general.architecture", 8, &text("llama"))
-        .entry(
-            "list",
-            9,
-            &[&8u32.to_le_bytes()[..], &1u64.to_le_bytes(), &text("x")].concat(),
-        )
+        .entry("list", 9, &[&8u32.to_le_bytes()[..], &1u64.to_le_bytes(), &text("x")].concat())
         .tensor("w", &[32, 2], 3, 0)
         .data(40)
         .bytes()
@@ -77,7 +73,10 @@ fn a_sound_header_yields_metadata_and_tensor_places() {
     assert_eq!(metadata["general.architecture"].as_str(), Some("llama"));
     assert_eq!(metadata["list"].as_texts(), Some(&["x".to_owned()][..]));
     let tensor = &tensors["w"];
-    assert_eq!((tensor.kind, &tensor.shape[..], tensor.bytes), (TensorType::Q4_1, &[2, 32][..], 40));
+    assert_eq!(
+        (tensor.kind, &tensor.shape[..], tensor.bytes),
+        (TensorType::Q4_1, &[2, 32][..], 40)
+    );
     assert_eq!(tensor.offset as usize + 40, bytes.len());
 }
 
@@ -111,9 +110,8 @@ fn what_is_no_model_is_named_for_what_it_is() {
 #[test]
 fn an_alignment_that_no_division_survives_is_refused() {
     for alignment in [0u32, 1, 3, 24, 1 << 31] {
-        let bytes = Header::default()
-            .entry("general.alignment", 4, &alignment.to_le_bytes())
-            .bytes();
+        let bytes =
+            Header::default().entry("general.alignment", 4, &alignment.to_le_bytes()).bytes();
         assert!(matches!(check(&bytes), Err(Problem::Alignment(_))), "{alignment}");
     }
     let negative = Header::default().entry("general.alignment", 5, &(-8i32).to_le_bytes()).bytes();

@@ -141,9 +141,9 @@ fn read_array<R: Read>(reader: &mut HeaderReader<R>) -> Result<Value, Problem> {
                 .map(|_| reader.array().map(|bytes| f64::from_le_bytes(bytes) as f32))
                 .collect::<Result<_, _>>()?,
         ),
-        7 => Value::Numbers(
-            range.map(|_| boolean(reader).map(i64::from)).collect::<Result<_, _>>()?,
-        ),
+        7 => {
+            Value::Numbers(range.map(|_| boolean(reader).map(i64::from)).collect::<Result<_, _>>()?)
+        }
         _ => Value::Numbers(range.map(|_| whole(reader, kind)).collect::<Result<_, _>>()?),
     })
 }

@@ -1,0 +1,34 @@
+//! A model file's SHA-256.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use sha2::{Digest, Sha256};
+
+/// The SHA-256 of a file in lower-case hexadecimal.
+pub fn sha256_of(path: &Path) -> io::Result<String> {
+    let mut file = File::open(path)?;
+    let mut hasher = Sha256::new();
+    let mut buffer = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut buffer)? {
+            0 => return Ok(hex::encode(hasher.finalize())),
+            read => hasher.update(&buffer[..read]),
+        }
+    }
+}
+
+/// Fills `into` when it is known. A file that cannot be read leaves it empty.
+pub(crate) fn compute_in_background(path: PathBuf, into: Arc<OnceLock<String>>) {
+    let compute = move || match sha256_of(&path) {
+        Ok(hash) => {
+            let _ = into.set(hash);
+        }
+        Err(error) => tracing::warn!(%error, "the model file's checksum could not be computed"),
+    };
+    if let Err(error) = std::thread::Builder::new().name("correx-checksum".into()).spawn(compute) {
+        tracing::warn!(%error, "the model file's checksum is not computed");
+    }
+}

@@ -1,0 +1,176 @@
+//! What happens between the matrix products. Every row by itself, in one fixed order.
+
+use candle_core::{CpuStorage, CustomOp2, Device, Layout, Result, Shape, Tensor, bail};
+
+use super::config::{Pairs, RopeConfig};
+
+/// The numbers of a tensor that lies in one piece.
+pub(super) fn contiguous<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
+    match layout.contiguous_offsets() {
+        Some((start, end)) => Ok(&storage.as_slice::<f32>()?[start..end]),
+        None => bail!("the tensor does not lie in one piece"),
+    }
+}
+
+/// Root-mean-square norm of every row, times a weight per column.
+pub(super) struct RmsNorm {
+    pub(super) epsilon: f32,
+}
+
+impl CustomOp2 for RmsNorm {
+    fn name(&self) -> &'static str {
+        "rms-norm"
+    }
+
+    fn cpu_fwd(
+        &self,
+        input: &CpuStorage,
+        layout: &Layout,
+        weight: &CpuStorage,
+        weight_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let input = contiguous(input, layout)?;
+        let weight = contiguous(weight, weight_layout)?;
+        let mut output = Vec::with_capacity(input.len());
+        for row in input.chunks_exact(weight.len()) {
+            let mean = sum_of_squares(row) / row.len() as f32;
+            let scale = 1.0 / (mean + self.epsilon).sqrt();
+            output.extend(row.iter().zip(weight).map(|(element, weight)| element * scale * weight));
+        }
+        Ok((CpuStorage::F32(output), layout.shape().clone()))
+    }
+}
+
+/// In eight lanes that are added at the end, so that the compiler can use wide registers.
+fn sum_of_squares(row: &[f32]) -> f32 {
+    let mut lanes = [0f32; 8];
+    let chunks = row.chunks_exact(8);
+    let rest: f32 = chunks.remainder().iter().map(|element| element * element).sum();
+    for chunk in chunks {
+        for (lane, element) in lanes.iter_mut().zip(chunk) {
+            *lane += element * element;
+        }
+    }
+    lanes.iter().sum::<f32>() + rest
+}
+
+/// `silu(gate) * up`, element by element.
+pub(super) struct SwiGlu;
+
+impl CustomOp2 for SwiGlu {
+    fn name(&self) -> &'static str {
+        "swiglu"
+    }
+
+    fn cpu_fwd(
+        &self,
+        gate: &CpuStorage,
+        layout: &Layout,
+        up: &CpuStorage,
+        up_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let output = contiguous(gate, layout)?
+            .iter()
+            .zip(contiguous(up, up_layout)?)
+            .map(|(gate, up)| gate / (1.0 + (-gate).exp()) * up)
+            .collect();
+        Ok((CpuStorage::F32(output), layout.shape().clone()))
+    }
+}
+
+/// The rotation of every position: a row of cosines, then sines, one each per rotated pair.
+pub(super) fn rotation(rope: &RopeConfig, positions: &[usize]) -> Result<Tensor> {
+    let pairs = rope.speeds.len();
+    let mut table = Vec::with_capacity(positions.len() * pairs * 2);
+    for position in positions {
+        let angles = rope.speeds.iter().map(|speed| *position as f64 * speed);
+        table.extend(angles.clone().map(|angle| angle.cos() as f32));
+        table.extend(angles.map(|angle| angle.sin() as f32));
+    }
+    Tensor::from_vec(table, (positions.len(), pairs * 2), &Device::Cpu)
+}
+
+/// Rotates the pairs of every head by the rotation of its row; what is not rotated stays.
+pub(super) struct Rope {
+    pub(super) pairs: Pairs,
+    /// Width of a head.
+    pub(super) head: usize,
+}
+
+impl CustomOp2 for Rope {
+    fn name(&self) -> &'static str {
+        "rope"
+    }
+
+    fn cpu_fwd(
+        &self,
+        input: &CpuStorage,
+        layout: &Layout,
+        rotation: &CpuStorage,
+        rotation_layout: &Layout,
+    ) -> Result<(CpuStorage, Shape)> {
+        let (rows, width) = layout.shape().dims2()?;
+        let (turns, twice) = rotation_layout.shape().dims2()?;
+        let pairs = twice / 2;
+        if rows != turns || !width.is_multiple_of(self.head) || twice > self.head {
+            bail!("rope: {rows}×{width} by {turns}×{twice}");
+        }
+        let mut output = contiguous(input, layout)?.to_vec();
+        let rotation = contiguous(rotation, rotation_layout)?;
+        for (row, turn) in output.chunks_exact_mut(width).zip(rotation.chunks_exact(twice)) {
+            let (cosines, sines) = turn.split_at(pairs);
+            for head in row.chunks_exact_mut(self.head) {
+                for pair in 0..pairs {
+                    let (first, second) = match self.pairs {
+                        Pairs::Neighbours => (2 * pair, 2 * pair + 1),
+                        Pairs::Halves => (pair, pair + pairs),
+                    };
+                    let (x, y) = (head[first], head[second]);
+                    head[first] = x * cosines[pair] - y * sines[pair];
+                    head[second] = x * sines[pair] + y * cosines[pair];
+                }
+            }
+        }
+        Ok((CpuStorage::F32(output), layout.shape().clone()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn close(found: &Tensor, expected: &[f32]) {
+        let found = found.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+        assert_eq!(found.len(), expected.len());
+        for (found, expected) in found.iter().zip(expected) {
+            assert!((found - expected).abs() < 1e-5, "{found} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn a_norm_scales_every_row_to_its_weights() {
+        let rows = Tensor::new(&[[3f32, 4.0], [0.0, 2.0]], &Device::Cpu).unwrap();
+        let weight = Tensor::new(&[1f32, 2.0], &Device::Cpu).unwrap();
+        let found = rows.apply_op2_no_bwd(&weight, &RmsNorm { epsilon: 0.0 }).unwrap();
+        let root = 12.5f32.sqrt();
+        close(&found, &[3.0 / root, 8.0 / root, 0.0, 2.0 * 2f32.sqrt()]);
+    }
+
+    #[test]
+    fn a_gate_of_zero_closes_and_a_large_one_opens() {
+        let gate = Tensor::new(&[0f32, 20.0, -20.0], &Device::Cpu).unwrap();
+        let up = Tensor::new(&[5f32, 2.0, 2.0], &Device::Cpu).unwrap();
+        close(&gate.apply_op2_no_bwd(&up, &SwiGlu).unwrap(), &[0.0, 40.0, 0.0]);
+    }
+
+    #[test]
+    fn rope_turns_neighbours_or_halves_and_leaves_the_rest() {
+        let quarter = std::f64::consts::FRAC_PI_2;
+        let rope = RopeConfig { pairs: Pairs::Neighbours, speeds: vec![quarter, 2.0 * quarter] };
+        let table = rotation(&rope, &[1]).unwrap();
+        let row = Tensor::new(&[[1f32, 2.0, 3.0, 4.0, 9.0, 9.0]], &Device::Cpu).unwrap();
+        let turn = |pairs| row.apply_op2_no_bwd(&table, &Rope { pairs, head: 6 }).unwrap();
+        close(&turn(Pairs::Neighbours), &[-2.0, 1.0, -3.0, -4.0, 9.0, 9.0]);
+        close(&turn(Pairs::Halves), &[-3.0, -2.0, 1.0, -4.0, 9.0, 9.0]);
+    }
+}

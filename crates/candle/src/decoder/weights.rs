@@ -1,0 +1,223 @@
+//! The tensors of a model, checked against its numbers.
+
+use std::borrow::Cow;
+use std::fs::File;
+use std::io::{Read, Seek, SeekFrom};
+use std::ops::ControlFlow;
+
+use candle_core::quantized::{QStorage, QTensor};
+use candle_core::{Device, Tensor};
+use thiserror::Error;
+
+use super::config::DecoderConfig;
+use crate::inspect::{Gguf, TensorInfo};
+
+/// Why the weights could not be loaded.
+#[derive(Debug, Error)]
+pub enum WeightsError {
+    /// The file could not be read to its end.
+    #[error("the model file could not be read ({0}). Check the disk, or download it again")]
+    Read(#[from] std::io::Error),
+    /// A tensor that the model needs is not there.
+    #[error("the model file lacks the weights `{0}`. Choose another file of this model")]
+    Missing(String),
+    /// A tensor has another form than the metadata says.
+    #[error(
+        "the model file is damaged: `{name}` has the shape {found:?}, not {expected:?}. Download it again"
+    )]
+    Shape {
+        /// The tensor's name.
+        name: String,
+        /// The shape that the metadata asks for.
+        expected: Vec<usize>,
+        /// The shape that is there.
+        found: Vec<usize>,
+    },
+    /// The numbers inside make no sense.
+    #[error("the model could not be loaded: {0}")]
+    Failed(String),
+    /// Loading was cancelled.
+    #[error("loading was cancelled")]
+    Cancelled,
+}
+
+impl From<candle_core::Error> for WeightsError {
+    fn from(error: candle_core::Error) -> Self {
+        WeightsError::Failed(error.to_string())
+    }
+}
+
+/// A matrix, and a bias where the family has one.
+pub(super) struct Linear {
+    matrix: QTensor,
+    bias: Option<Tensor>,
+}
+
+impl Linear {
+    /// Every row of `input` times the matrix.
+    pub(super) fn apply(&self, input: &Tensor) -> candle_core::Result<Tensor> {
+        let output = input.apply_op1_no_bwd(&self.matrix)?;
+        match &self.bias {
+            Some(bias) => output.broadcast_add(bias),
+            None => Ok(output),
+        }
+    }
+}
+
+/// One layer.
+pub(super) struct Layer {
+    pub(super) attention_norm: Tensor,
+    pub(super) query: Linear,
+    pub(super) key: Linear,
+    pub(super) value: Linear,
+    pub(super) output: Linear,
+    pub(super) feed_norm: Tensor,
+    pub(super) gate: Linear,
+    pub(super) up: Linear,
+    pub(super) down: Linear,
+}
+
+/// All layers and what stands before and behind them.
+pub(super) struct Weights {
+    pub(super) embedding: QTensor,
+    pub(super) layers: Vec<Layer>,
+    pub(super) norm: Tensor,
+    /// `None`: the embedding serves as the output too.
+    pub(super) output: Option<QTensor>,
+    /// Divides the speed of every rotated pair (Llama 3.1 and later).
+    rope_factors: Option<Vec<f32>>,
+}
+
+impl Weights {
+    pub(super) fn load(
+        gguf: &Gguf,
+        config: &DecoderConfig,
+        progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+    ) -> Result<Self, WeightsError> {
+        let mut source = Source {
+            gguf,
+            file: File::open(&gguf.path)?,
+            buffer: Vec::new(),
+            loaded: 0,
+            total: gguf.tensors.values().map(|tensor| tensor.bytes).sum(),
+            progress,
+        };
+        let (width, inner) = (config.width, config.inner);
+        let embedding = source.matrix("token_embd.weight", config.vocabulary, width)?;
+        let mut layers = Vec::new();
+        for number in 0..config.layers {
+            let name = |part: &str| format!("blk.{number}.{part}");
+            layers.push(Layer {
+                attention_norm: source.vector(&name("attn_norm.weight"), width)?,
+                query: source.linear(&name("attn_q"), config.query_width(), width)?,
+                key: source.linear(&name("attn_k"), config.kv_width(), width)?,
+                value: source.linear(&name("attn_v"), config.kv_width(), width)?,
+                output: source.linear(&name("attn_output"), width, config.query_width())?,
+                feed_norm: source.vector(&name("ffn_norm.weight"), width)?,
+                gate: source.linear(&name("ffn_gate"), inner, width)?,
+                up: source.linear(&name("ffn_up"), inner, width)?,
+                down: source.linear(&name("ffn_down"), width, inner)?,
+            });
+        }
+        let output = match gguf.tensors.contains_key("output.weight") {
+            true => Some(source.matrix("output.weight", config.vocabulary, width)?),
+            false => None,
+        };
+        let rope_factors = match gguf.tensors.contains_key("rope_freqs.weight") {
+            true => Some(
+                source.vector("rope_freqs.weight", config.rope.speeds.len())?.to_vec1::<f32>()?,
+            ),
+            false => None,
+        };
+        Ok(Self {
+            embedding,
+            layers,
+            norm: source.vector("output_norm.weight", width)?,
+            output,
+            rope_factors,
+        })
+    }
+
+    /// The speeds of rotation with the file's own factors applied.
+    pub(super) fn rope_speeds(&self, speeds: &[f64]) -> Vec<f64> {
+        match &self.rope_factors {
+            Some(factors) => speeds
+                .iter()
+                .zip(factors)
+                .map(|(speed, factor)| speed / f64::from(*factor))
+                .collect(),
+            None => speeds.to_vec(),
+        }
+    }
+}
+
+/// Reads tensors one after another.
+struct Source<'a> {
+    gguf: &'a Gguf,
+    file: File,
+    buffer: Vec<u8>,
+    loaded: u64,
+    total: u64,
+    progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>,
+}
+
+impl Source<'_> {
+    fn linear(&mut self, name: &str, rows: usize, columns: usize) -> Result<Linear, WeightsError> {
+        let bias = format!("{name}.bias");
+        Ok(Linear {
+            matrix: self.matrix(&format!("{name}.weight"), rows, columns)?,
+            bias: match self.gguf.tensors.contains_key(&bias) {
+                true => Some(self.vector(&bias, rows)?),
+                false => None,
+            },
+        })
+    }
+
+    fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<QTensor, WeightsError> {
+        self.tensor(name, &[rows, columns])
+    }
+
+    fn vector(&mut self, name: &str, length: usize) -> Result<Tensor, WeightsError> {
+        Ok(self.tensor(name, &[length])?.dequantize(&Device::Cpu)?)
+    }
+
+    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<QTensor, WeightsError> {
+        let info =
+            self.gguf.tensors.get(name).ok_or_else(|| WeightsError::Missing(name.to_owned()))?;
+        if info.shape != shape {
+            return Err(WeightsError::Shape {
+                name: name.to_owned(),
+                expected: shape.to_vec(),
+                found: info.shape.clone(),
+            });
+        }
+        let bytes = read(&mut self.file, &mut self.buffer, info)?;
+        let storage = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, info.kind.dtype())?;
+        let tensor = QTensor::new(storage, shape)?;
+        self.loaded += info.bytes;
+        match (self.progress)(self.loaded, self.total) {
+            ControlFlow::Continue(()) => Ok(tensor),
+            ControlFlow::Break(()) => Err(WeightsError::Cancelled),
+        }
+    }
+}
+
+/// Reads a tensor's bytes to a place in `buffer` that is aligned for any element. The file is
+/// read, not mapped: a file that shrinks under a mapping ends the process.
+fn read<'b>(
+    file: &mut File,
+    buffer: &'b mut Vec<u8>,
+    info: &TensorInfo,
+) -> Result<&'b [u8], WeightsError> {
+    const ALIGN: usize = 64;
+    let length = usize::try_from(info.bytes)
+        .map_err(|_| WeightsError::Failed("a tensor is too large for this machine".into()))?;
+    if buffer.len() < length + ALIGN {
+        buffer.resize(length + ALIGN, 0);
+    }
+    let start = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
+    let place = &mut buffer[start..start + length];
+    file.seek(SeekFrom::Start(info.offset))?;
+    file.read_exact(place)?;
+    Ok(place)
+}

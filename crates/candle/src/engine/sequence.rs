@@ -1,0 +1,198 @@
+//! One inference on its way.
+
+use std::time::{Duration, Instant};
+
+use correx_inference::{
+    FinishReason, InferenceCancellationToken, InferenceError, InferenceResponse, StreamEvent,
+    StreamSink,
+};
+use tokio::sync::oneshot;
+
+use super::Job;
+use crate::decoder::{KvCache, Logits, Segment};
+use crate::sampler::Sampler;
+use crate::stream::TextStream;
+use crate::tokenizer::Vocabulary;
+
+type Answer = oneshot::Sender<Result<InferenceResponse, InferenceError>>;
+
+/// What comes after an evaluation.
+pub(super) enum Next {
+    /// More of the prompt, or the token that was chosen.
+    Continue,
+    /// The sequence is done.
+    Finished(FinishReason),
+    /// It cannot go on.
+    Failed(InferenceError),
+}
+
+/// Says whether a sequence's work is still wanted.
+pub(super) struct CancelProbe {
+    cancel: InferenceCancellationToken,
+}
+
+impl CancelProbe {
+    pub(super) fn is_set(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+}
+
+/// A prompt and its reply so far.
+pub(super) struct Sequence {
+    prompt: Vec<u32>,
+    reply: Vec<u32>,
+    cache: KvCache,
+    reused: usize,
+    most: usize,
+    sampler: Sampler,
+    stream: TextStream,
+    text: String,
+    key: String,
+    cancel: InferenceCancellationToken,
+    sink: StreamSink,
+    answer: Answer,
+    begun: Instant,
+    first_token: Option<Instant>,
+}
+
+impl Sequence {
+    /// `cache` holds the first `reused` ids of the prompt.
+    pub(super) fn new(job: Job, cache: KvCache, reused: usize, window: usize) -> Self {
+        let sequence = Self {
+            reply: Vec::new(),
+            cache,
+            reused,
+            most: job.generation.max_tokens.min(window.saturating_sub(job.ids.len())),
+            sampler: Sampler::new(&job.generation),
+            stream: TextStream::new(),
+            text: String::new(),
+            prompt: job.ids,
+            key: job.cache_key,
+            cancel: job.cancel,
+            sink: job.sink,
+            answer: job.answer,
+            begun: Instant::now(),
+            first_token: None,
+        };
+        sequence.report_prompt();
+        sequence
+    }
+
+    /// Whether somebody asked to stop, or nobody waits any more.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled() || self.answer.is_closed()
+    }
+
+    pub(super) fn cancel_probe(&self) -> CancelProbe {
+        CancelProbe { cancel: self.cancel.clone() }
+    }
+
+    /// Whether its prompt has been evaluated.
+    pub(super) fn is_replying(&self) -> bool {
+        self.cache.len() >= self.prompt.len()
+    }
+
+    /// The next at most `tokens` ids of the prompt, and whether they are the last.
+    pub(super) fn prompt_chunk(&mut self, tokens: usize) -> (&mut KvCache, &[u32], bool) {
+        let done = self.cache.len();
+        let end = self.prompt.len().min(done + tokens.max(1));
+        let last = end == self.prompt.len() && self.most > 0;
+        (&mut self.cache, &self.prompt[done..end], last)
+    }
+
+    /// The token that was chosen last, to be evaluated.
+    pub(super) fn reply_segment(&mut self) -> Segment<'_> {
+        let from = self.reply.len().saturating_sub(1);
+        Segment { cache: &mut self.cache, ids: &self.reply[from..], logits: Logits::Last }
+    }
+
+    /// Goes on behind a chunk of the prompt.
+    pub(super) fn prompt_evaluated(
+        &mut self,
+        logits: Option<Vec<f32>>,
+        vocabulary: &Vocabulary,
+    ) -> Next {
+        self.report_prompt();
+        if !self.is_replying() {
+            return Next::Continue;
+        }
+        match logits {
+            Some(logits) => self.token_evaluated(Some(logits), vocabulary),
+            // No token was asked for.
+            None => Next::Finished(FinishReason::Length),
+        }
+    }
+
+    /// Chooses the next token.
+    pub(super) fn token_evaluated(
+        &mut self,
+        logits: Option<Vec<f32>>,
+        vocabulary: &Vocabulary,
+    ) -> Next {
+        let mut logits = logits.unwrap_or_default();
+        let id = match self.sampler.choose(&mut logits, &self.reply) {
+            Ok(id) => id,
+            Err(error) => return Next::Failed(InferenceError::Engine(error.to_string())),
+        };
+        self.first_token.get_or_insert_with(Instant::now);
+        if vocabulary.is_stop(id) {
+            return Next::Finished(FinishReason::Stop);
+        }
+        self.reply.push(id);
+        let text = self.stream.push(vocabulary.reply_bytes(id));
+        self.say(text);
+        if self.reply.len() >= self.most {
+            return Next::Finished(FinishReason::Length);
+        }
+        Next::Continue
+    }
+
+    /// Answers, and hands back what its cache holds under which key.
+    pub(super) fn finish(
+        mut self,
+        reason: FinishReason,
+        device: &str,
+    ) -> (String, Vec<u32>, KvCache) {
+        let rest = self.stream.finish();
+        self.say(rest);
+        let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+        let now = Instant::now();
+        let first = self.first_token.unwrap_or(now);
+        let mut ids = self.prompt.clone();
+        ids.extend_from_slice(&self.reply);
+        ids.truncate(self.cache.len());
+        let response = InferenceResponse {
+            text: self.text,
+            finish_reason: reason,
+            prompt_ids: self.prompt,
+            reused_tokens: self.reused,
+            output_tokens: self.reply.len(),
+            prompt_ms: milliseconds(first - self.begun),
+            reply_ms: milliseconds(now - first),
+            device: device.to_owned(),
+        };
+        // Nobody may be waiting any more; then nobody misses the answer.
+        let _ = self.answer.send(Ok(response));
+        (self.key, ids, self.cache)
+    }
+
+    /// Answers with an error; its cache is not kept.
+    pub(super) fn fail(self, error: InferenceError) {
+        let _ = self.answer.send(Err(error));
+    }
+
+    fn say(&mut self, text: String) {
+        if text.is_empty() {
+            return;
+        }
+        self.text.push_str(&text);
+        self.sink.send(StreamEvent::Text { text, tokens: self.reply.len() });
+    }
+
+    fn report_prompt(&self) {
+        self.sink.send(StreamEvent::Prompt {
+            done: self.cache.len().min(self.prompt.len()),
+            total: self.prompt.len(),
+        });
+    }
+}

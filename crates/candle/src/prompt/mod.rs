@@ -1,0 +1,189 @@
+//! Messages to ids, by provenance.
+//!
+//! Only the template's own text can become control tokens; what a person or a document says is
+//! encoded as plain text, also when the template trims it or moves it elsewhere. And every id is
+//! counted where it begins: an entry owns the ids that begin inside its text, the rest are the
+//! template's.
+//!
+//! How: the parts are rendered between *marks*, characters that occur nowhere else, and control
+//! tokens' texts inside them are broken up by one more such character ([`marks`]). The rendering
+//! is then cut at the control tokens that are still whole, marks and breakers are taken out, and
+//! what is left is encoded as plain text with its owners remembered ([`ownership`]).
+
+mod marks;
+mod ownership;
+
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use correx_context::{
+    ChatMessage, EncodeError, EncodedPrompt, MessagePart, PromptEncoder, Role, TokenCounter,
+};
+
+use crate::template::{ChatTemplate, SystemRole, TemplateMessage};
+use crate::tokenizer::Vocabulary;
+
+use marks::{Blanks, Marks, Placed};
+
+/// Renders and encodes as one model does. Cheap to share between threads.
+pub struct ChatEncoder {
+    vocabulary: Arc<Vocabulary>,
+    template: ChatTemplate,
+    control: ControlTokens,
+}
+
+/// Finds control tokens in rendered text.
+struct ControlTokens {
+    /// Leftmost-longest, for cutting.
+    cut: AhoCorasick,
+    /// Every occurrence, for breaking.
+    all: AhoCorasick,
+    ids: Vec<u32>,
+    texts: Vec<String>,
+}
+
+impl ControlTokens {
+    fn new(vocabulary: &Vocabulary) -> Result<Self, EncodeError> {
+        let (texts, ids): (Vec<String>, Vec<u32>) =
+            vocabulary.control_tokens().map(|(text, id)| (text.to_owned(), id)).unzip();
+        let build = |kind| {
+            AhoCorasick::builder()
+                .match_kind(kind)
+                .build(&texts)
+                .map_err(|error| EncodeError::Tokenizer(error.to_string()))
+        };
+        Ok(Self {
+            cut: build(MatchKind::LeftmostLongest)?,
+            all: build(MatchKind::Standard)?,
+            ids,
+            texts,
+        })
+    }
+}
+
+impl ChatEncoder {
+    /// An encoder of `template` over `vocabulary`.
+    pub fn new(vocabulary: Arc<Vocabulary>, template: ChatTemplate) -> Result<Self, EncodeError> {
+        let control = ControlTokens::new(&vocabulary)?;
+        Ok(Self { vocabulary, template, control })
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> &Arc<Vocabulary> {
+        &self.vocabulary
+    }
+
+    /// The template.
+    pub fn template(&self) -> &ChatTemplate {
+        &self.template
+    }
+
+    /// Renders the marked messages.
+    fn render(
+        &self,
+        shaped: &[(Role, Vec<MessagePart>)],
+        marks: &Marks,
+        blanks: Blanks,
+    ) -> Result<(Placed, String), EncodeError> {
+        let mut placed = Placed::default();
+        let marked: Vec<TemplateMessage> = shaped
+            .iter()
+            .map(|(role, parts)| TemplateMessage {
+                role: role.as_str(),
+                content: placed.message(marks, &self.control.all, parts, blanks),
+            })
+            .collect();
+        Ok((placed, self.template.render(&marked)?))
+    }
+
+    /// The messages as the template can take them.
+    fn shaped(&self, messages: &[ChatMessage]) -> Vec<(Role, Vec<MessagePart>)> {
+        let mut shaped: Vec<(Role, Vec<MessagePart>)> =
+            messages.iter().map(|message| (message.role, message.parts.clone())).collect();
+        if self.template.system_role() == SystemRole::Merged {
+            let mut system = Vec::new();
+            shaped.retain_mut(|(role, parts)| {
+                let own = *role != Role::System;
+                if !own {
+                    system.append(parts);
+                }
+                own
+            });
+            if let Some(last) = system.last_mut() {
+                last.text.push_str("\n\n");
+                match shaped.iter_mut().find(|(role, _)| *role == Role::User) {
+                    Some((_, parts)) => {
+                        parts.splice(0..0, system);
+                    }
+                    None => shaped.insert(0, (Role::User, system)),
+                }
+            }
+        }
+        shaped
+    }
+}
+
+impl TokenCounter for ChatEncoder {
+    fn count(&self, text: &str) -> Result<usize, EncodeError> {
+        Ok(self.vocabulary.encode(text)?.len())
+    }
+}
+
+impl PromptEncoder for ChatEncoder {
+    fn encode(
+        &self,
+        messages: &[ChatMessage],
+        entries: usize,
+    ) -> Result<EncodedPrompt, EncodeError> {
+        let shaped = self.shaped(messages);
+        let marks = Marks::beside(
+            shaped
+                .iter()
+                .flat_map(|(_, parts)| parts)
+                .map(|part| part.text.as_str())
+                .chain([self.template.source()])
+                .chain(self.control.texts.iter().map(String::as_str)),
+        )?;
+        let (placed, rendered) = self.render(&shaped, &marks, Blanks::Keep)?;
+        // A second look without white space at the edges shows which of it is the template's own.
+        let bare = match placed.has_trimmable() {
+            true => self.render(&shaped, &marks, Blanks::Drop).ok().map(|(_, bare)| bare),
+            false => None,
+        };
+        let mut prompt = EncodedPrompt { entry_tokens: vec![0; entries], ..Default::default() };
+        for piece in
+            ownership::pieces(&rendered, bare.as_deref(), &marks, &placed, &self.control.cut)
+        {
+            match piece {
+                ownership::Piece::Control(pattern) => {
+                    prompt.ids.push(self.control.ids[pattern]);
+                    prompt.template_tokens += 1;
+                }
+                ownership::Piece::Plain { text, owners } => {
+                    let (ids, starts) = self.vocabulary.encode_with_starts(&text)?;
+                    for start in starts {
+                        match owners
+                            .get(start)
+                            .and_then(|owner| *owner)
+                            .and_then(|entry| prompt.entry_tokens.get_mut(entry))
+                        {
+                            Some(count) => *count += 1,
+                            None => prompt.template_tokens += 1,
+                        }
+                    }
+                    prompt.ids.extend(ids);
+                }
+            }
+        }
+        if let Some(bos) = self.vocabulary.required_bos()
+            && prompt.ids.first() != Some(&bos)
+        {
+            prompt.ids.insert(0, bos);
+            prompt.template_tokens += 1;
+        }
+        Ok(prompt)
+    }
+}
+
+#[cfg(test)]
+mod tests;

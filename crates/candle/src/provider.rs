@@ -1,0 +1,286 @@
+//! The provider: a loaded model behind [`InferenceProvider`].
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock, mpsc};
+
+use async_trait::async_trait;
+use correx_context::{EncodeError, PromptEncoder};
+use correx_events::{Clock, SystemClock};
+use correx_inference::{
+    InferenceCancellationToken, InferenceError, InferenceProvider, InferenceRequest,
+    InferenceResponse, ModelCapability, ModelDescription, StreamSink,
+};
+use thiserror::Error;
+use tokio::sync::oneshot;
+
+use crate::checksum;
+use crate::decoder::{ConfigError, Decoder, DecoderConfig, WeightsError};
+use crate::engine::{Engine, Job};
+use crate::inspect::{Gguf, InspectError, inspect};
+use crate::prompt::ChatEncoder;
+use crate::template::ChatTemplate;
+use crate::threads::compute_threads;
+use crate::tokenizer::{Vocabulary, VocabularyError};
+
+/// Why a model could not be loaded. The text says what happened and what to do.
+#[derive(Debug, Error)]
+pub enum LoadError {
+    /// The file is not a sound GGUF file.
+    #[error(transparent)]
+    Inspect(#[from] InspectError),
+    /// The model is of a kind that is not run.
+    #[error("{}: {problem}", path.display())]
+    Config {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        problem: ConfigError,
+    },
+    /// The vocabulary cannot be used.
+    #[error("{}: {problem}", path.display())]
+    Vocabulary {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        problem: VocabularyError,
+    },
+    /// The weights could not be loaded.
+    #[error("{}: {problem}", path.display())]
+    Weights {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        #[source]
+        problem: WeightsError,
+    },
+    /// The vocabulary and the weights do not belong together.
+    #[error(
+        "{}: the model file is damaged: it has {tokens} tokens and weights for {rows}. Download it again",
+        path.display()
+    )]
+    Mismatch {
+        /// The file.
+        path: PathBuf,
+        /// Tokens of the vocabulary.
+        tokens: usize,
+        /// Rows of the embedding.
+        rows: usize,
+    },
+    /// The control tokens cannot be searched for.
+    #[error(transparent)]
+    Encode(#[from] EncodeError),
+    /// The engine's thread could not be started.
+    #[error("the model's thread could not be started ({0}). Close other programs and try again")]
+    Thread(std::io::Error),
+    /// Loading was cancelled.
+    #[error("loading was cancelled")]
+    Cancelled,
+}
+
+/// How far loading is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoadProgress {
+    /// Bytes of weights that are loaded.
+    pub done: u64,
+    /// Bytes of weights in all.
+    pub total: u64,
+}
+
+/// How to load a model.
+#[derive(Clone)]
+pub struct LoadOptions {
+    /// The most tokens of prompt and reply together; `None`: what the model was made for.
+    pub context_limit: Option<usize>,
+    /// Bytes of caches that are kept for prompts that begin like an earlier one.
+    pub kept_cache_bytes: usize,
+    /// The file's SHA-256, when it is known already; else it is computed in the background.
+    pub sha256: Option<String>,
+    /// Tells chat templates the date.
+    pub clock: Arc<dyn Clock>,
+    /// Stops the loading.
+    pub cancel: InferenceCancellationToken,
+}
+
+impl Default for LoadOptions {
+    fn default() -> Self {
+        Self {
+            context_limit: None,
+            kept_cache_bytes: 512 << 20,
+            sha256: None,
+            clock: Arc::new(SystemClock),
+            cancel: InferenceCancellationToken::new(),
+        }
+    }
+}
+
+/// A loaded model. Dropping it ends its thread and frees the weights; what was still running ends
+/// as cancelled.
+pub struct CandleProvider {
+    jobs: mpsc::Sender<Job>,
+    encoder: Arc<ChatEncoder>,
+    description: ModelDescription,
+    sha256: Arc<OnceLock<String>>,
+}
+
+impl CandleProvider {
+    /// Loads the GGUF file at `path`. Blocks until it is loaded; `progress` hears how far it is.
+    pub fn load(
+        path: &Path,
+        options: LoadOptions,
+        progress: impl Fn(LoadProgress),
+    ) -> Result<Self, LoadError> {
+        let gguf = inspect(path)?;
+        let loaded = Loaded::new(&gguf, &options.cancel, progress)?;
+        let window =
+            options.context_limit.unwrap_or(usize::MAX).min(loaded.decoder.config().context);
+        let template = ChatTemplate::new(
+            gguf.text("tokenizer.chat_template"),
+            loaded.vocabulary.bos_text().unwrap_or_default(),
+            loaded.vocabulary.eos_text().unwrap_or_default(),
+            options.clock,
+        );
+        let threads = compute_threads();
+        let description = ModelDescription {
+            name: name(&gguf),
+            sha256: None,
+            location: path.display().to_string(),
+            architecture: loaded.decoder.config().architecture.to_string(),
+            quantization: gguf.quantization().map(|kind| kind.to_string()).unwrap_or_default(),
+            device: device(threads),
+            context_window: window,
+            parameters: gguf.parameters(),
+            file_bytes: gguf.file_bytes,
+            notice: template.notice().map(str::to_owned),
+        };
+        let encoder = Arc::new(ChatEncoder::new(loaded.vocabulary.clone(), template)?);
+        let (jobs, work) = mpsc::channel();
+        let engine = Engine::new(
+            Arc::new(loaded.decoder),
+            loaded.vocabulary,
+            description.device.clone(),
+            window,
+            options.kept_cache_bytes,
+        );
+        std::thread::Builder::new()
+            .name("correx-model".into())
+            .spawn(move || engine.run(&work))
+            .map_err(LoadError::Thread)?;
+        let sha256 = Arc::new(OnceLock::new());
+        match options.sha256 {
+            Some(known) => {
+                let _ = sha256.set(known);
+            }
+            None => checksum::compute_in_background(path.to_owned(), sha256.clone()),
+        }
+        Ok(Self { jobs, encoder, description, sha256 })
+    }
+
+    /// The encoder with its vocabulary and template.
+    pub fn chat_encoder(&self) -> &Arc<ChatEncoder> {
+        &self.encoder
+    }
+}
+
+/// Weights and vocabulary that belong together.
+pub(crate) struct Loaded {
+    pub(crate) decoder: Decoder,
+    pub(crate) vocabulary: Arc<Vocabulary>,
+}
+
+impl Loaded {
+    /// Loads both; whatever is refused is refused before the weights are read.
+    pub(crate) fn new(
+        gguf: &Gguf,
+        cancel: &InferenceCancellationToken,
+        progress: impl Fn(LoadProgress),
+    ) -> Result<Self, LoadError> {
+        let path = || gguf.path.clone();
+        let config = DecoderConfig::from_gguf(gguf)
+            .map_err(|problem| LoadError::Config { path: path(), problem })?;
+        let vocabulary = Vocabulary::from_gguf(gguf)
+            .map_err(|problem| LoadError::Vocabulary { path: path(), problem })?;
+        // Some files pad the embedding; tokens without a row would be a mistake.
+        if vocabulary.len() > config.vocabulary {
+            return Err(LoadError::Mismatch {
+                path: path(),
+                tokens: vocabulary.len(),
+                rows: config.vocabulary,
+            });
+        }
+        let decoder = Decoder::load(gguf, config, &mut |done, total| {
+            progress(LoadProgress { done, total });
+            match cancel.is_cancelled() {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        })
+        .map_err(|problem| match problem {
+            WeightsError::Cancelled => LoadError::Cancelled,
+            problem => LoadError::Weights { path: path(), problem },
+        })?;
+        Ok(Self { decoder, vocabulary: Arc::new(vocabulary) })
+    }
+}
+
+/// A device for people.
+fn device(threads: usize) -> String {
+    match threads {
+        1 => "CPU (1 thread)".to_owned(),
+        threads => format!("CPU ({threads} threads)"),
+    }
+}
+
+fn name(gguf: &Gguf) -> String {
+    gguf.text("general.name")
+        .map(str::trim)
+        .filter(|name| !name.is_empty())
+        .map(str::to_owned)
+        .or_else(|| gguf.path.file_stem().map(|stem| stem.to_string_lossy().into_owned()))
+        .unwrap_or_default()
+}
+
+#[async_trait]
+impl InferenceProvider for CandleProvider {
+    fn describe(&self) -> ModelDescription {
+        ModelDescription { sha256: self.sha256.get().cloned(), ..self.description.clone() }
+    }
+
+    fn capabilities(&self) -> &[ModelCapability] {
+        &[
+            ModelCapability::Chat,
+            ModelCapability::Batch,
+            ModelCapability::CutBack,
+            ModelCapability::CancelInPrompt,
+        ]
+    }
+
+    fn encoder(&self) -> Arc<dyn PromptEncoder> {
+        self.encoder.clone()
+    }
+
+    fn context_window(&self) -> usize {
+        self.description.context_window
+    }
+
+    async fn infer(
+        &self,
+        request: InferenceRequest,
+        cancel: InferenceCancellationToken,
+        sink: StreamSink,
+    ) -> Result<InferenceResponse, InferenceError> {
+        let (answer, answered) = oneshot::channel();
+        let job = Job {
+            ids: request.context_pack.prompt.ids,
+            generation: request.generation,
+            cache_key: request.cache_key,
+            cancel,
+            sink,
+            answer,
+        };
+        self.jobs.send(job).map_err(|_| InferenceError::Gone)?;
+        answered.await.map_err(|_| InferenceError::Gone)?
+    }
+}

@@ -1,0 +1,114 @@
+//! A model without chat, conversation or engine: ids in, ids out. For measuring from outside.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use correx_inference::{GenerationConfig, InferenceCancellationToken};
+use thiserror::Error;
+
+use crate::decoder::{Decoder, KvCache, Logits, Segment, Step, StepError};
+use crate::inspect::inspect;
+use crate::provider::{LoadError, LoadProgress, Loaded};
+use crate::sampler::{NoChoice, Sampler};
+use crate::tokenizer::Vocabulary;
+
+/// Tokens of a prompt that are evaluated at once.
+const CHUNK: usize = 64;
+
+/// Why ids could not be generated.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum RawError {
+    /// There is nothing to go on from.
+    #[error("the prompt is empty. Give at least one token")]
+    Empty,
+    /// The prompt fills the window.
+    #[error("the prompt has {prompt} tokens; the model's window holds {window}. Shorten it")]
+    TooLong {
+        /// Tokens of the prompt.
+        prompt: usize,
+        /// The window.
+        window: usize,
+    },
+    /// The computation failed.
+    #[error(transparent)]
+    Step(#[from] StepError),
+    /// The result is not usable.
+    #[error(transparent)]
+    NoChoice(#[from] NoChoice),
+}
+
+/// A model that is stepped by its caller.
+pub struct RawModel {
+    decoder: Decoder,
+    vocabulary: Arc<Vocabulary>,
+}
+
+impl RawModel {
+    /// Loads the GGUF file at `path`; `progress` hears how far it is.
+    pub fn load(path: &Path, progress: impl Fn(LoadProgress)) -> Result<Self, LoadError> {
+        let loaded = Loaded::new(&inspect(path)?, &InferenceCancellationToken::new(), progress)?;
+        Ok(Self { decoder: loaded.decoder, vocabulary: loaded.vocabulary })
+    }
+
+    /// The vocabulary.
+    pub fn vocabulary(&self) -> &Vocabulary {
+        &self.vocabulary
+    }
+
+    /// The model's window in tokens.
+    pub fn context_window(&self) -> usize {
+        self.decoder.config().context
+    }
+
+    /// Goes on from `prompt` until a stop token, `generation.max_tokens` or the end of the
+    /// window. Every id goes to `on_token` as it comes; a stop token is not part of the result.
+    pub fn generate_ids(
+        &self,
+        prompt: &[u32],
+        generation: &GenerationConfig,
+        mut on_token: impl FnMut(u32),
+    ) -> Result<Vec<u32>, RawError> {
+        let window = self.context_window();
+        if prompt.len() >= window {
+            return Err(RawError::TooLong { prompt: prompt.len(), window });
+        }
+        let mut cache = self.new_cache();
+        let mut sampler = Sampler::new(generation);
+        let most = generation.max_tokens.min(window - prompt.len());
+        let mut reply = Vec::new();
+        let mut logits = self.evaluate(&mut cache, prompt)?;
+        while reply.len() < most {
+            let id = sampler.choose(&mut logits, &reply)?;
+            if self.vocabulary.is_stop(id) {
+                break;
+            }
+            reply.push(id);
+            on_token(id);
+            if reply.len() < most {
+                logits = self.evaluate(&mut cache, &[id])?;
+            }
+        }
+        Ok(reply)
+    }
+
+    pub(crate) fn new_cache(&self) -> KvCache {
+        self.decoder.new_cache(self.context_window())
+    }
+
+    /// Adds `ids` to `cache` and returns the logits behind them.
+    pub(crate) fn evaluate(&self, cache: &mut KvCache, ids: &[u32]) -> Result<Vec<f32>, RawError> {
+        let mut behind = Err(RawError::Empty);
+        let chunks = ids.len().div_ceil(CHUNK);
+        for (number, ids) in ids.chunks(CHUNK).enumerate() {
+            let last = number + 1 == chunks;
+            let logits = if last { Logits::Last } else { Logits::Skip };
+            let segment = Segment { cache: &mut *cache, ids, logits };
+            if let Step::Done(mut logits) = self.decoder.step(&mut [segment], &|| false)?
+                && let Some(logits) = logits.pop().flatten()
+            {
+                behind = Ok(logits);
+            }
+        }
+        behind
+    }
+}
