@@ -24,7 +24,12 @@ const MODEL = {
 /** An engine of one session; requests are recorded, and answered by `replies` where it knows one. */
 function engine(
   session: SessionView,
-  replies: Partial<Record<ClientMessage['type'], (message: ClientMessage) => ServerMessage>> = {},
+  replies: Partial<
+    Record<
+      ClientMessage['type'],
+      (message: ClientMessage) => ServerMessage | Promise<ServerMessage>
+    >
+  > = {},
 ) {
   const sent: ClientMessage[] = [];
   let hear: (arrival: Arrival) => void = () => {};
@@ -152,6 +157,16 @@ it('does not give a message back that was taken before its answer failed', async
   await screen.findByText('Hello');
   expect(made.input.value).toBe('');
   expect(screen.queryByRole('alert')).toBeNull();
+});
+
+it('shows a message that waits for the answer before it, until it is a turn', async () => {
+  const made = await open(aSession({ run: RUN }), { chat_input: () => new Promise(() => {}) });
+  await fireEvent.click(screen.getByTestId('mode-steer'));
+  await made.write('Shorter');
+  await fireEvent.keyDown(made.input, { key: 'Enter' });
+  expect(screen.getByTestId('sending').textContent).toMatch('Shorter');
+  made.push({ type: 'turn_changed', session_id: 's', turn: aTurn({ content: 'Shorter' }) });
+  await waitFor(() => expect(screen.queryByTestId('sending')).toBeNull());
 });
 
 it('says that steering changes the run, and sends the note to what it names', async () => {

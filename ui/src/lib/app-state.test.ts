@@ -53,6 +53,15 @@ describe('an answer', () => {
     expect(state.open['s']?.replies['r']).toMatchObject({ promptDone: 320, promptTotal: 1204 });
   });
 
+  it('takes the place of the answer that was retried', () => {
+    const failed = aTurn({ turn_id: 'r', role: 'ROUTER', status: 'failed' });
+    const state = fold(
+      opened({ turns: [aTurn({ turn_id: 'u' }), failed] }),
+      changed({ ...pending, turn_id: 'again' }),
+    );
+    expect(turns(state).map((turn) => turn.turn_id)).toEqual(['u', 'again']);
+  });
+
   it('leaves every other turn the very same object', () => {
     const before = fold(opened({ turns: [aTurn({ turn_id: 'u' })] }), changed());
     const after = applyPush(before, delta('x', 1));

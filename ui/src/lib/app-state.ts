@@ -197,10 +197,15 @@ function newestFirst(sessions: readonly SessionSummary[]): SessionSummary[] {
   return [...sessions].sort((a, b) => Date.parse(b.updated_at) - Date.parse(a.updated_at));
 }
 
-/** Replaces the turn with the same id, or adds it at the end. */
+/**
+ * Replaces the turn with the same id, or adds it at the end. A message has one answer here: a new
+ * answer that follows an answer is a retry and takes its place.
+ */
 function withTurn(turns: readonly TurnView[], turn: TurnView): TurnView[] {
   const at = turns.findLastIndex((each) => each.turn_id === turn.turn_id);
-  return at === -1 ? [...turns, turn] : turns.with(at, turn);
+  if (at !== -1) return turns.with(at, turn);
+  const retried = turn.role === 'ROUTER' && turns.at(-1)?.role === 'ROUTER';
+  return [...(retried ? turns.slice(0, -1) : turns), turn];
 }
 
 function keepReplies(

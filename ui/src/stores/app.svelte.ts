@@ -26,6 +26,14 @@ export const UNDO_MS = 8000;
 /** Where an error belongs, so that it is shown beside what caused it until it is dismissed. */
 export type Place = 'sessions' | 'chat' | 'composer' | 'run';
 
+/** A message on its way. */
+export interface Outgoing {
+  readonly id: string;
+  readonly sessionId: string;
+  readonly text: string;
+  readonly mode: ChatMode;
+}
+
 interface PendingDeletion {
   readonly sessionId: string;
   readonly title: string;
@@ -44,6 +52,8 @@ export class App {
   problems = $state.raw<Partial<Record<Place, ProtocolError>>>({});
   /** The session that is about to be deleted. */
   deletion = $state.raw<PendingDeletion | null>(null);
+  /** Messages on their way that no turn shows yet: one answer is written at a time. */
+  outbox = $state.raw<readonly Outgoing[]>([]);
   /** A polite word for screen readers; set when an answer is finished. */
   announcement = $state('');
 
@@ -91,7 +101,7 @@ export class App {
     if (!this.#state.open[sessionId]) await this.#try('chat', () => this.#read(sessionId));
   }
 
-  /** Makes a session and shows it. Throws when it cannot be made: the dialog shows why. */
+  /** Makes a session and returns its id. Throws when it cannot be made: the dialog shows why. */
   async create(
     workflow: WorkflowChoice | null,
     inputs: InputValue[],
@@ -103,12 +113,11 @@ export class App {
       'session',
     );
     this.#state = applySession(this.#state, reply);
-    await this.select(reply.summary.session_id);
     return reply.summary.session_id;
   }
 
   async newChat(): Promise<void> {
-    await this.#try('sessions', () => this.create(null, []));
+    await this.#try('sessions', async () => this.select(await this.create(null, [])));
   }
 
   /** Reads and checks a workflow file. Throws with the line and column of its mistake. */
@@ -179,6 +188,8 @@ export class App {
     target: SteerTarget,
   ): Promise<'taken' | 'refused'> {
     const before = this.#userTurns(sessionId);
+    const id = freshMessageId();
+    this.outbox = [...this.outbox, { id, sessionId, text, mode }];
     this.dismiss('composer');
     try {
       await this.#transport.request({
@@ -187,13 +198,15 @@ export class App {
         text,
         mode,
         target,
-        client_message_id: freshMessageId(),
+        client_message_id: id,
       });
       return 'taken';
     } catch (thrown) {
       if (this.#userTurns(sessionId) > before) return 'taken';
       this.#report('composer', toProtocolError(thrown));
       return 'refused';
+    } finally {
+      this.outbox = this.outbox.filter((each) => each.id !== id);
     }
   }
 
@@ -242,9 +255,12 @@ export class App {
       return;
     }
     const { message } = arrival;
-    if (message.type === 'turn_changed' && message.session_id === this.selectedId) {
+    if (message.type === 'turn_changed') {
       const { role, status, content } = message.turn;
-      if (role === 'ROUTER' && status === 'complete') this.announcement = content.slice(0, 2000);
+      if (role === 'USER') this.#arrived(message.session_id, content);
+      else if (status === 'complete' && message.session_id === this.selectedId) {
+        this.announcement = content.slice(0, 2000);
+      }
     }
     this.#state = applyPush(this.#state, message);
     if (message.type === 'session_deleted' && message.session_id === this.selectedId) {
@@ -252,6 +268,12 @@ export class App {
       const next = this.sessions[0];
       if (next) void this.select(next.session_id);
     }
+  }
+
+  /** The oldest such message is a turn now. */
+  #arrived(sessionId: string, text: string): void {
+    const sent = this.outbox.find((each) => each.sessionId === sessionId && each.text === text);
+    if (sent) this.outbox = this.outbox.filter((each) => each !== sent);
   }
 
   async #readOverview(): Promise<void> {
