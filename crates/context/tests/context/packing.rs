@@ -61,6 +61,17 @@ fn the_last_exchange_goes_when_only_it_is_left_to_go() {
 }
 
 #[test]
+fn the_exchange_beyond_need_stays_where_its_going_would_not_fit() {
+    let turn =
+        |group, content: &str| Candidate { layer: ContextLayer::L1, ..summary(group, content) };
+    // As pairs: 7 tokens; without the first turn 3, without two 5, without all 2.
+    let candidates = vec![turn(0, "x"), turn(1, "b"), turn(2, "b"), system("c c d d")];
+    let pack = pack(request(candidates, 3), &PairEncoder).unwrap();
+    assert_eq!(dropped(&pack), ["x"]);
+    assert_eq!(pack.budget_used, 3);
+}
+
+#[test]
 fn summaries_go_before_conversation_and_only_as_many_as_needed() {
     let mut candidates = vec![system("sys"), summary(0, "s1"), summary(1, "s2"), summary(2, "s3")];
     candidates.extend(exchange(3, "q1", "r1"));
