@@ -6,7 +6,7 @@ use correx_context::{
     Role, SourceType, pack,
 };
 
-use crate::encoders::{CountedEncoder, Refuses, RefusingEncoder};
+use crate::encoders::{CountedEncoder, PairEncoder, Refuses, RefusingEncoder};
 use crate::given::{
     contents, cost, dropped, exchange, fixed, message, pack_words, request, summary, system,
 };
