@@ -78,6 +78,8 @@ impl RawModel {
         let mut reply = Vec::new();
         let mut logits = self.evaluate(&mut cache, prompt)?;
         while reply.len() < most {
+            // Padded rows of the output are no tokens.
+            logits.truncate(self.vocabulary.len());
             let id = sampler.choose(&mut logits, &reply)?;
             if self.vocabulary.is_stop(id) {
                 break;

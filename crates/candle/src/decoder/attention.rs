@@ -7,6 +7,9 @@ use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, bail};
 
 use super::ops::contiguous;
 
+/// Products of queries and keys up to which one thread does everything.
+const INLINE: usize = 200_000;
+
 /// Rows of queries against a cache's keys and values.
 ///
 /// Row `i` sees the `before` tokens that the cache held, and the new ones up to itself. Every
@@ -51,7 +54,7 @@ impl CustomOp3 for Attention {
         // A piece of work is one row's heads over one key head; each is taken by one thread only.
         let work: Vec<Mutex<&mut [f32]>> = output.chunks_exact_mut(share).map(Mutex::new).collect();
         let kv_heads = width / self.head;
-        barrier_pool().execute_chunked(work.len(), |range| {
+        let compute = |range: std::ops::Range<usize>| {
             let mut scores = Vec::new();
             for piece in range {
                 let (row, kv_head) = (piece / kv_heads, piece % kv_heads);
@@ -76,7 +79,13 @@ impl CustomOp3 for Attention {
                     }
                 }
             }
-        });
+        };
+        // Waking threads costs more than little work does.
+        if rows * (self.before + rows) * query_width < INLINE {
+            compute(0..work.len());
+        } else {
+            barrier_pool().execute_chunked(work.len(), compute);
+        }
         drop(work);
         Ok((CpuStorage::F32(output), layout.shape().clone()))
     }
@@ -163,10 +172,10 @@ mod tests {
         let random = |shape: (usize, usize)| {
             Tensor::rand(-1f32, 1.0, shape, &Device::Cpu).unwrap().to_dtype(DType::F32).unwrap()
         };
-        for (before, rows, group) in [(0, 1, 1), (0, 5, 3), (11, 4, 3), (7, 1, 2)] {
+        for (before, rows, group) in [(0, 1, 1), (0, 5, 3), (11, 4, 3), (7, 1, 2), (90, 40, 3)] {
             let about = Attention { head: 12, group, before };
             let query = random((rows, 12 * 2 * group));
-            let (keys, values) = (random((20, 24)), random((20, 24)));
+            let (keys, values) = (random((140, 24)), random((140, 24)));
             let found = query.apply_op3_no_bwd(&keys, &values, &about).unwrap();
             let expected = reference(&query, &keys, &values, &about);
             let worst = (found - expected).unwrap().abs().unwrap().max_all().unwrap();

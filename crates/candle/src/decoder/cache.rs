@@ -107,3 +107,40 @@ pub(crate) fn filled_cache(tokens: usize) -> KvCache {
     cache.advance(tokens);
     cache
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growing_keeps_what_is_there_up_to_the_window() {
+        let mut cache = KvCache::new(2, 3, 600);
+        let mut rows = 0;
+        for more in [2usize, 300, 250, 48] {
+            cache.reserve(more).unwrap();
+            for layer in 0..2 {
+                let fill = |sign: f32| -> Tensor {
+                    let first = (rows * 3 + layer * 10_000) as f32;
+                    let end = first + (more * 3) as f32;
+                    let values = Tensor::arange(first, end, &Device::Cpu).unwrap();
+                    (values.reshape((more, 3)).unwrap() * f64::from(sign)).unwrap()
+                };
+                cache.write(layer, &fill(1.0), &fill(-1.0)).unwrap();
+            }
+            cache.advance(more);
+            rows += more;
+        }
+        assert_eq!((cache.len(), cache.bytes()), (600, 2 * 2 * 600 * 3 * 4));
+        assert!(cache.reserve(1).is_err());
+        for layer in 0..2 {
+            let (keys, values) = cache.layer(layer);
+            let expected: Vec<f32> = (0..1800).map(|n| (n + layer * 10_000) as f32).collect();
+            assert_eq!(keys.flatten_all().unwrap().to_vec1::<f32>().unwrap(), expected);
+            let negative: Vec<f32> = expected.iter().map(|number| -number).collect();
+            assert_eq!(values.flatten_all().unwrap().to_vec1::<f32>().unwrap(), negative);
+        }
+        cache.cut_back(7);
+        cache.cut_back(9);
+        assert_eq!((cache.len(), cache.is_empty()), (7, false));
+    }
+}

@@ -134,11 +134,12 @@ impl Engine {
     fn step_prompt(&mut self, place: usize, tokens: usize) {
         let begun = Instant::now();
         let sequence = &mut self.live[place];
-        let cancel = sequence.cancel_probe();
+        let cancel = sequence.cancel_token();
         let (cache, ids, last) = sequence.prompt_chunk(tokens);
         let evaluated = ids.len();
         let logits = if last { Logits::Last } else { Logits::Skip };
-        let stepped = self.decoder.step(&mut [Segment { cache, ids, logits }], &|| cancel.is_set());
+        let stepped =
+            self.decoder.step(&mut [Segment { cache, ids, logits }], &|| cancel.is_cancelled());
         match stepped {
             Ok(Step::Stopped) => {}
             Ok(Step::Done(mut logits)) => {
@@ -156,15 +157,16 @@ impl Engine {
         let begun = Instant::now();
         let places: Vec<usize> =
             (0..self.live.len()).filter(|place| self.live[*place].is_replying()).collect();
-        let probes: Vec<_> = places.iter().map(|place| self.live[*place].cancel_probe()).collect();
+        let cancels: Vec<_> = places.iter().map(|place| self.live[*place].cancel_token()).collect();
         let mut segments: Vec<Segment<'_>> = self
             .live
             .iter_mut()
             .filter(|sequence| sequence.is_replying())
             .map(Sequence::reply_segment)
             .collect();
-        let stepped =
-            self.decoder.step(&mut segments, &|| probes.iter().any(|probe| probe.is_set()));
+        let stepped = self
+            .decoder
+            .step(&mut segments, &|| cancels.iter().any(|cancel| cancel.is_cancelled()));
         drop(segments);
         match stepped {
             // Nothing was added to any cache: the others take the same step again.

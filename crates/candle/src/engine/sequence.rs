@@ -26,17 +26,6 @@ pub(super) enum Next {
     Failed(InferenceError),
 }
 
-/// Says whether a sequence's work is still wanted.
-pub(super) struct CancelProbe {
-    cancel: InferenceCancellationToken,
-}
-
-impl CancelProbe {
-    pub(super) fn is_set(&self) -> bool {
-        self.cancel.is_cancelled()
-    }
-}
-
 /// A prompt and its reply so far.
 pub(super) struct Sequence {
     prompt: Vec<u32>,
@@ -83,8 +72,9 @@ impl Sequence {
         self.cancel.is_cancelled() || self.answer.is_closed()
     }
 
-    pub(super) fn cancel_probe(&self) -> CancelProbe {
-        CancelProbe { cancel: self.cancel.clone() }
+    /// To be asked while a step runs.
+    pub(super) fn cancel_token(&self) -> InferenceCancellationToken {
+        self.cancel.clone()
     }
 
     /// Whether its prompt has been evaluated.
@@ -130,6 +120,8 @@ impl Sequence {
         vocabulary: &Vocabulary,
     ) -> Next {
         let mut logits = logits.unwrap_or_default();
+        // Padded rows of the output are no tokens.
+        logits.truncate(vocabulary.len());
         let id = match self.sampler.choose(&mut logits, &self.reply) {
             Ok(id) => id,
             Err(error) => return Next::Failed(InferenceError::Engine(error.to_string())),

@@ -1,0 +1,3 @@
+//! The provider from outside, with the real default model.
+
+mod real_model;
