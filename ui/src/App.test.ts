@@ -90,7 +90,7 @@ const RUN = aRun({
 });
 
 async function open(session: SessionView, replies = {}) {
-  drafts.change('s', { text: '', mode: 'CHAT', target: 'onward' });
+  drafts.change('s', { text: '', pasted: '', mode: 'CHAT', target: 'onward' });
   inspector.show('run');
   const made = engine(session, replies);
   render(App, { props: { transport: made.transport } });
@@ -167,6 +167,22 @@ it('shows a message that waits for the answer before it, until it is a turn', as
   expect(screen.getByTestId('sending').textContent).toMatch('Shorter');
   made.push({ type: 'turn_changed', session_id: 's', turn: aTurn({ content: 'Shorter' }) });
   await waitFor(() => expect(screen.queryByTestId('sending')).toBeNull());
+});
+
+it('keeps a long paste out of the input and sends it with the message', async () => {
+  const { input, write, sent } = await open(aSession());
+  const long = 'word '.repeat(200_000);
+  const paste = Object.assign(new Event('paste', { bubbles: true, cancelable: true }), {
+    clipboardData: { getData: () => long },
+  });
+  await fireEvent(input, paste);
+  expect(paste.defaultPrevented).toBe(true);
+  expect(input.value).toBe('');
+  expect(screen.getByTestId('pasted').textContent).toMatch('1,000,000 characters');
+  await write('Sum this up:');
+  await fireEvent.keyDown(input, { key: 'Enter' });
+  expect(sent('chat_input')).toMatchObject([{ text: `Sum this up:\n\n${long}` }]);
+  expect(screen.queryByTestId('pasted')).toBeNull();
 });
 
 it('says that steering changes the run, and sends the note to what it names', async () => {

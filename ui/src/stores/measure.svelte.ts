@@ -59,9 +59,11 @@ export class Measure {
       this.problem = null;
     } catch (thrown) {
       if (turn !== this.#latest) return;
+      const error = toProtocolError(thrown);
+      const tooLong = error.code === 'input_too_long';
       this.context = null;
-      this.refusal = null;
-      this.problem = toProtocolError(thrown);
+      this.refusal = tooLong ? error : null;
+      this.problem = tooLong ? null : error;
     }
   }
 }

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, it, vi } from 'vitest';
+import { RequestFailure } from '../lib/transport';
 import type { DraftView } from '../wire';
 import { Measure } from './measure.svelte';
 
@@ -47,6 +48,20 @@ it('shows nothing of another session', async () => {
   await vi.runAllTimersAsync();
   measure.schedule('t', 'a', 'CHAT');
   expect(measure.context).toBeNull();
+});
+
+it('takes a text that is too long to be counted as refused', async () => {
+  const error = new RequestFailure({
+    code: 'input_too_long',
+    message: 'Too long.',
+    kept: null,
+    hint: null,
+  });
+  const measure = new Measure(() => Promise.reject(error));
+  measure.schedule('s', 'a', 'CHAT');
+  await vi.runAllTimersAsync();
+  expect(measure.refusal?.message).toBe('Too long.');
+  expect(measure.problem).toBeNull();
 });
 
 it('keeps the reason when it could not be counted', async () => {
