@@ -1,2 +1,7 @@
-//! (under construction)
-fn main() {}
+//! The `correx` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    correx_cli::main()
+}

@@ -1,0 +1,298 @@
+//! What can be typed.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+/// An offline workflow assistant: runs workflows with a model on this machine, talks about them
+/// while they run, and lets you steer them.
+#[derive(Debug, Parser)]
+#[command(name = "correx", version, propagate_version = true)]
+pub struct Cli {
+    /// What to do with everything it can be done to.
+    #[command(flatten)]
+    pub common: Common,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+/// Options that every command has.
+#[derive(Debug, Clone, Args)]
+pub struct Common {
+    /// Write JSON, one object per line; errors too, on the error output
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// Where sessions are kept [also: CORREX_DATA_DIR]
+    #[arg(long, global = true, value_name = "DIR")]
+    pub data_dir: Option<PathBuf>,
+    /// A GGUF file in place of the default model [also: CORREX_MODEL]
+    #[arg(long, global = true, value_name = "FILE")]
+    pub model: Option<PathBuf>,
+    /// How many threads compute [also: CORREX_THREADS]
+    #[arg(long, global = true, value_name = "N", value_parser = at_least_one)]
+    pub threads: Option<usize>,
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run a workflow to its end; its results go to the output
+    Run(RunArgs),
+    /// Go on with a run that was paused or interrupted
+    Resume(WatchArgs),
+    /// Pause a run; `resume` goes on with it
+    Pause(SessionArg),
+    /// End a run for good
+    Cancel(SessionArg),
+    /// Agree to what a stage asks, or refuse; then watch the run go on
+    Approve(ApproveArgs),
+    /// Talk about a run, or just talk
+    Chat(ChatArgs),
+    /// List the sessions
+    Sessions,
+    /// Print a session's events, as they are stored, as JSON Lines
+    Events(EventsArgs),
+    /// Print what a run has produced, or put it into files
+    Artifacts(ArtifactsArgs),
+    /// Delete everything about a session
+    Delete(SessionArg),
+    /// Work with workflow files
+    #[command(subcommand)]
+    Workflow(WorkflowCommand),
+    /// Look at the model, or measure one
+    #[command(subcommand)]
+    Model(ModelCommand),
+    /// Show what Correx does: an example run, a question, a steering note and its effect
+    Demo(DemoArgs),
+}
+
+/// `correx run`.
+#[derive(Debug, Args)]
+pub struct RunArgs {
+    /// A workflow file, or the name of an example (meeting-notes, brief)
+    pub workflow: String,
+    /// An input from a file or folder; without a name it is for the only input
+    #[arg(long, value_name = "[NAME=]FILE")]
+    pub input: Vec<String>,
+    /// An input as text
+    #[arg(long, value_name = "NAME=TEXT", value_parser = name_and_text)]
+    pub text: Vec<(String, String)>,
+    /// The session's title
+    #[arg(long)]
+    pub title: Option<String>,
+    /// A steering note for every stage, given before the start
+    #[arg(long, value_name = "NOTE")]
+    pub steer: Vec<String>,
+    /// Sample with this seed, in place of the workflow's
+    #[arg(long)]
+    pub seed: Option<u64>,
+    /// How to watch.
+    #[command(flatten)]
+    pub watch: WatchOptions,
+}
+
+/// `correx resume`.
+#[derive(Debug, Args)]
+pub struct WatchArgs {
+    /// Which session.
+    #[command(flatten)]
+    pub session: SessionArg,
+    /// How to watch.
+    #[command(flatten)]
+    pub watch: WatchOptions,
+}
+
+/// How a run is watched.
+#[derive(Debug, Clone, Copy, Args)]
+pub struct WatchOptions {
+    /// Agree to whatever stages ask
+    #[arg(long)]
+    pub yes: bool,
+}
+
+/// A session.
+#[derive(Debug, Clone, Args)]
+pub struct SessionArg {
+    /// A session's id, the beginning or end of it, or `last`
+    pub session: String,
+}
+
+/// `correx approve`.
+#[derive(Debug, Args)]
+pub struct ApproveArgs {
+    /// Which session.
+    #[command(flatten)]
+    pub session: SessionArg,
+    /// Refuse, for this reason; the run ends
+    #[arg(long, value_name = "REASON")]
+    pub deny: Option<String>,
+    /// A remark to keep
+    #[arg(long, conflicts_with = "deny")]
+    pub comment: Option<String>,
+    /// How to watch the run afterwards.
+    #[command(flatten)]
+    pub watch: WatchOptions,
+}
+
+/// `correx chat`.
+#[derive(Debug, Args)]
+pub struct ChatArgs {
+    /// A session's id, the beginning or end of it, `last`, or `new`
+    pub session: String,
+}
+
+/// `correx events`.
+#[derive(Debug, Args)]
+pub struct EventsArgs {
+    /// Which session.
+    #[command(flatten)]
+    pub session: SessionArg,
+    /// Begin with this event
+    #[arg(long, default_value_t = 1, value_name = "NUMBER")]
+    pub from: u32,
+}
+
+/// `correx artifacts`.
+#[derive(Debug, Args)]
+pub struct ArtifactsArgs {
+    /// Which session.
+    #[command(flatten)]
+    pub session: SessionArg,
+    /// Put them into files in this folder; existing files are left alone
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+}
+
+/// `correx workflow`.
+#[derive(Debug, Subcommand)]
+pub enum WorkflowCommand {
+    /// Check a workflow file without running it; every mistake is named
+    Check {
+        /// A workflow file, or the name of an example
+        workflow: String,
+    },
+}
+
+/// `correx model`.
+#[derive(Debug, Subcommand)]
+pub enum ModelCommand {
+    /// What is loaded, from where, on which device
+    Show,
+    /// Measure how fast a model is here
+    Bench {
+        /// A GGUF file; the default model when absent
+        file: Option<PathBuf>,
+        /// Tokens of the prompt
+        #[arg(long, default_value_t = 512, value_parser = at_least_one)]
+        prompt: usize,
+        /// Tokens of each reply
+        #[arg(long, default_value_t = 128, value_parser = at_least_one)]
+        reply: usize,
+    },
+    /// Turn text from the input into token ids: no template, nothing added
+    Tokenize {
+        /// A GGUF file; the default model when absent
+        file: Option<PathBuf>,
+    },
+    /// Go on from a raw prompt on the input
+    Generate {
+        /// A GGUF file; the default model when absent
+        file: Option<PathBuf>,
+        /// Always take the likeliest token
+        #[arg(long)]
+        greedy: bool,
+        /// The most tokens to generate
+        #[arg(short = 'n', long = "tokens", default_value_t = 64, value_parser = at_least_one)]
+        tokens: usize,
+        /// The seed when not greedy
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+        /// Print ids in place of text
+        #[arg(long)]
+        ids: bool,
+    },
+}
+
+/// `correx demo`.
+#[derive(Debug, Args)]
+pub struct DemoArgs {
+    /// Which example to run
+    #[arg(long, default_value = "meeting-notes")]
+    pub example: String,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) => Err("must be at least 1".into()),
+        Ok(number) => Ok(number),
+        Err(_) => Err("must be a whole number".into()),
+    }
+}
+
+fn name_and_text(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, text)) if !name.is_empty() => Ok((name.to_owned(), text.to_owned())),
+        _ => Err("must be NAME=TEXT".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    fn parse(line: &str) -> Result<Cli, clap::Error> {
+        Cli::try_parse_from(line.split(' '))
+    }
+
+    #[test]
+    fn the_definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_run_takes_inputs_notes_and_global_options_anywhere() {
+        let cli = parse(
+            "correx run w.toml --input notes=a.txt --text tone=kind --steer Hurry --steer Up \
+             --data-dir /d --seed 7 --yes --json",
+        )
+        .unwrap();
+        assert!(cli.common.json);
+        assert_eq!(cli.common.data_dir, Some("/d".into()));
+        let Command::Run(run) = cli.command else { panic!() };
+        assert_eq!(run.text, [("tone".to_owned(), "kind".to_owned())]);
+        assert_eq!((run.steer.len(), run.seed, run.watch.yes), (2, Some(7), true));
+    }
+
+    #[test]
+    fn the_benchmark_is_typed_as_the_documentation_says() {
+        let line = "correx model bench m.gguf --prompt 512 --reply 128 --threads 2 --json";
+        let cli = parse(line).unwrap();
+        assert_eq!(cli.common.threads, Some(2));
+        let Command::Model(ModelCommand::Bench { file, prompt, reply }) = cli.command else {
+            panic!()
+        };
+        assert_eq!((file, prompt, reply), (Some("m.gguf".into()), 512, 128));
+        let generate = parse("correx model generate m.gguf --greedy -n 5 --ids").unwrap();
+        assert!(matches!(
+            generate.command,
+            Command::Model(ModelCommand::Generate { greedy: true, tokens: 5, ids: true, .. })
+        ));
+    }
+
+    #[test]
+    fn senseless_numbers_and_nameless_texts_are_usage_errors() {
+        for line in [
+            "correx model bench m.gguf --threads 0",
+            "correx model bench m.gguf --prompt few",
+            "correx run w.toml --text nothing",
+            "correx run w.toml --text =x",
+            "correx approve last --deny no --comment yes",
+            "correx",
+        ] {
+            assert_eq!(parse(line).unwrap_err().exit_code(), 2, "{line}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! The `correx` program: the product's operations from a terminal.
+//!
+//! # Layout
+//! - [`args`]: what can be typed; [`choice`]: from that to what is asked.
+//! - [`connection`]: a data directory, as its owner or through its owner.
+//! - [`run`], [`chat`], [`sessions`], [`artifacts`], [`model`], [`demo`]: the commands.
+//! - [`watch`], [`display`]: a run, followed and told.
+//! - [`output`]: everything that is printed; [`terminal`]: lines that are typed.
+//! - [`outcome`]: how a command ends: 0 as wanted, 1 not, 2 typed wrongly.
+
+pub mod args;
+pub mod artifacts;
+pub mod chat;
+pub mod choice;
+pub mod connection;
+pub mod demo;
+pub mod display;
+pub mod model;
+pub mod outcome;
+pub mod output;
+pub mod run;
+pub mod sessions;
+pub mod terminal;
+pub mod watch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use correx_infrastructure::Loading;
+use correx_infrastructure::link::threads;
+use correx_protocol::{ErrorCode, ProtocolError};
+
+use args::{Cli, Command, Common, ModelCommand, WorkflowCommand};
+use connection::Connection;
+use outcome::{Ending, Outcome};
+use output::{Format, Output};
+
+/// Does what the command line says.
+pub fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let output = Output::new(if cli.common.json { Format::Json } else { Format::Text });
+    tracing_subscriber::fmt()
+        .with_env_filter(
+            tracing_subscriber::EnvFilter::try_from_env("CORREX_LOG")
+                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error")),
+        )
+        .with_writer(std::io::stderr)
+        .init();
+    let outcome = start(cli, &output).unwrap_or_else(|error| {
+        output.error(&error);
+        Ending::Failed
+    });
+    ExitCode::from(outcome.code())
+}
+
+fn start(cli: Cli, output: &Output) -> Outcome {
+    let internal = |error: std::io::Error| {
+        ProtocolError::new(ErrorCode::Internal, format!("the program could not start: {error}"))
+    };
+    let wanted = connection::options(&cli.common, Loading::WhenNeeded).wanted_threads();
+    threads::compute_with(wanted).map_err(internal)?;
+    match cli.command {
+        Command::Model(command) if !matches!(command, ModelCommand::Show) => {
+            model::on_file(command, &cli.common, output)
+        }
+        command => {
+            let runtime = tokio::runtime::Runtime::new().map_err(internal)?;
+            let outcome = runtime.block_on(connected(command, &cli.common, output.clone()));
+            // A line that was never typed is not waited for.
+            runtime.shutdown_background();
+            outcome
+        }
+    }
+}
+
+/// A command that needs a data directory.
+async fn connected(command: Command, common: &Common, output: Output) -> Outcome {
+    let connection = Connection::open(common, loading(&command), output).await?;
+    let outcome = match command {
+        Command::Run(args) => run::run(&connection, args).await,
+        Command::Resume(args) => run::resume(&connection, args).await,
+        Command::Pause(args) => run::pause(&connection, &args.session).await,
+        Command::Cancel(args) => run::cancel(&connection, &args.session).await,
+        Command::Approve(args) => run::approve(&connection, args).await,
+        Command::Chat(args) => chat::chat(&connection, args).await,
+        Command::Sessions => sessions::list(&connection).await,
+        Command::Events(args) => sessions::events(&connection, args).await,
+        Command::Artifacts(args) => artifacts::artifacts(&connection, args).await,
+        Command::Delete(args) => sessions::delete(&connection, &args.session).await,
+        Command::Workflow(WorkflowCommand::Check { workflow }) => {
+            sessions::check(&connection, &workflow).await
+        }
+        Command::Model(_) => model::show(&connection).await,
+        Command::Demo(args) => demo::demo(&connection, args).await,
+    };
+    connection.close().await;
+    outcome
+}
+
+/// Commands that only look do not load a model.
+fn loading(command: &Command) -> Loading {
+    match command {
+        Command::Run(_)
+        | Command::Resume(_)
+        | Command::Approve(_)
+        | Command::Chat(_)
+        | Command::Model(_)
+        | Command::Demo(_) => Loading::AtStart,
+        Command::Pause(_)
+        | Command::Cancel(_)
+        | Command::Sessions
+        | Command::Events(_)
+        | Command::Artifacts(_)
+        | Command::Delete(_)
+        | Command::Workflow(_) => Loading::WhenNeeded,
+    }
+}

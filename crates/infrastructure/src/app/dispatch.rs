@@ -1,0 +1,63 @@
+//! From a message to its operation.
+
+use correx_protocol::{ClientMessage, ServerMessage};
+
+use super::App;
+use crate::failure::Failure;
+
+impl App {
+    /// Does what `message` asks. Answers of the router take as long as the model does; everything
+    /// else goes on meanwhile.
+    pub async fn handle(&self, message: ClientMessage) -> ServerMessage {
+        match self.dispatch(message).await {
+            Ok(reply) => reply,
+            Err(Failure(error)) => ServerMessage::Error(error),
+        }
+    }
+
+    async fn dispatch(&self, message: ClientMessage) -> Result<ServerMessage, Failure> {
+        match message {
+            ClientMessage::GetOverview => self.overview().await,
+            ClientMessage::CheckWorkflow { workflow } => self.check_workflow(workflow).await,
+            ClientMessage::CreateSession { title, workflow, inputs } => {
+                self.create_session(title, workflow, inputs).await
+            }
+            ClientMessage::OpenSession { session_id } => self.open_session(&session_id).await,
+            ClientMessage::RenameSession { session_id, title } => {
+                self.rename_session(&session_id, &title).await
+            }
+            ClientMessage::DeleteSession { session_id } => self.delete_session(&session_id).await,
+            ClientMessage::StartRun { session_id } => self.start_run(&session_id).await,
+            ClientMessage::PauseRun { session_id } => self.pause_run(&session_id).await,
+            ClientMessage::ResumeRun { session_id } => self.resume_run(&session_id).await,
+            ClientMessage::CancelRun { session_id } => self.cancel_run(&session_id).await,
+            ClientMessage::Approve { session_id, stage_id, comment } => {
+                self.approve(&session_id, &stage_id, comment).await
+            }
+            ClientMessage::Deny { session_id, stage_id, reason } => {
+                self.deny(&session_id, &stage_id, reason).await
+            }
+            ClientMessage::ChatInput { session_id, text, mode, target, client_message_id } => {
+                self.chat(session_id, text, mode, target, client_message_id).await
+            }
+            ClientMessage::RetryReply { session_id } => self.retry_reply(session_id).await,
+            ClientMessage::StopReply { session_id } => self.stop_reply(&session_id).await,
+            ClientMessage::WithdrawNote { session_id, note_id } => {
+                self.withdraw_note(&session_id, &note_id).await
+            }
+            ClientMessage::MeasureDraft { session_id, text, mode } => {
+                self.measure_draft(&session_id, &text, mode).await
+            }
+            ClientMessage::ReadBlob { session_id, hash } => {
+                self.read_blob(&session_id, &hash).await
+            }
+            ClientMessage::ReadEvents { session_id, from } => {
+                self.read_events(&session_id, from).await
+            }
+            ClientMessage::ReadTurnContext { session_id, turn_id } => {
+                self.read_turn_context(&session_id, &turn_id).await
+            }
+            ClientMessage::GetModel => self.model().await,
+        }
+    }
+}
