@@ -1,0 +1,1 @@
+//! Quantized matrix products on the CPU.
