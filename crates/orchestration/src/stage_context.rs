@@ -13,8 +13,8 @@ use thiserror::Error;
 
 use crate::{GenerateStep, Origin, RenderError, Segment, TemplateValues};
 
-const BEFORE_REFUSAL: &str =
-    "\n\nThe last answer was refused. Answer again, and this time correct what was wrong: ";
+/// Small models follow a request, and talk about a complaint: so it is put as a request.
+const BEFORE_REFUSAL: &str = "\n\nImportant: ";
 const BEFORE_NOTES: &str = "\n\nInstructions from the person, to be followed above all else:\n- ";
 const BETWEEN_NOTES: &str = "\n- ";
 
@@ -112,7 +112,7 @@ pub fn assemble(
         // A greedy model answers an equal prompt equally: the count makes it another prompt.
         let content = match times {
             0 | 1 => message.to_owned(),
-            times => format!("{message} (refused {times} times)"),
+            times => format!("{message} (asked {times} times)"),
         };
         candidates.push(entry(SourceType::Refusal, Role::User, content, BEFORE_REFUSAL));
     }

@@ -3,7 +3,8 @@
 use correx_inference::FinishReason;
 use regex::Regex;
 
-/// One requirement. A refusal's message is written for the model's next attempt.
+/// One requirement. A refusal's message is written for the model's next attempt: the request first,
+/// then what was wrong.
 #[derive(Debug, Clone)]
 pub enum OutputCheck {
     /// At least so many words.
@@ -40,18 +41,18 @@ impl OutputCheck {
     /// What is wrong with `text`, if anything. Never quotes it.
     fn objection(&self, text: &str) -> Option<String> {
         let words = count_words(text);
+        let had = format!("the last answer had {words} word{}", if words == 1 { "" } else { "s" });
         match self {
-            Self::MinWords(min) => (words < *min).then(|| {
-                format!("The answer has {words} word{}. Write at least {min} words.", plural(words))
-            }),
-            Self::MaxWords(max) => (words > *max).then(|| {
-                format!("The answer has {words} word{}. Write at most {max} words.", plural(words))
-            }),
-            Self::MustMatch(pattern) => (!pattern.is_match(text)).then(|| {
-                format!("The answer must contain text of the form {pattern}, and it does not.")
-            }),
+            Self::MinWords(min) => {
+                (words < *min).then(|| format!("Write at least {min} words; {had}."))
+            }
+            Self::MaxWords(max) => {
+                (words > *max).then(|| format!("Write at most {max} words; {had}."))
+            }
+            Self::MustMatch(pattern) => (!pattern.is_match(text))
+                .then(|| format!("Write text of the form {pattern}; the last answer had none.")),
             Self::MustNotMatch(pattern) => pattern.is_match(text).then(|| {
-                format!("The answer must not contain text of the form {pattern}, and it does.")
+                format!("Do not write text of the form {pattern}; the last answer had some.")
             }),
         }
     }
@@ -83,14 +84,13 @@ pub fn examine(
     checks: &[OutputCheck],
 ) -> Result<(), OutputRefusal> {
     if text.trim().is_empty() {
-        let message = "The answer was empty. Write the answer.".to_owned();
+        let message = "Write the answer; the last one was empty.".to_owned();
         return Err(OutputRefusal { validator: "not_empty", message });
     }
     let mut objections = Vec::new();
     if finish == FinishReason::Length {
-        let message = format!(
-            "The answer was cut off at {max_tokens} tokens. Write a shorter answer that ends."
-        );
+        let message =
+            format!("Write a shorter answer; the last one was cut off at {max_tokens} tokens.");
         objections.push(("max_tokens", message));
     }
     objections
@@ -103,10 +103,6 @@ pub fn examine(
             Err(OutputRefusal { validator, message: messages.join(" ") })
         }
     }
-}
-
-fn plural(number: u64) -> &'static str {
-    if number == 1 { "" } else { "s" }
 }
 
 /// Words as people count them: what stands between white space.

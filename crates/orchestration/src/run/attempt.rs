@@ -240,7 +240,8 @@ impl Runner {
         let request = InferenceRequest {
             context_pack: pack,
             generation: attempt.generation.clone(),
-            cache_key: format!("{}:{}", self.log.session, attempt.stage.id),
+            // One for all stages: those that begin with the same document share its evaluation.
+            cache_key: format!("run:{}", self.log.session),
         };
         let cancel = self.stop.child();
         // Also when this task is dropped or fails: nobody waits for the reply then.

@@ -29,11 +29,9 @@ async fn a_refusal_reaches_the_next_attempt_which_draws_other_words() {
     assert_eq!(state.status, WorkflowStatus::Completed);
     assert_eq!(state.stages[0].attempt, 3);
     let (first, second, third) = (world.model.call(0), world.model.call(1), world.model.call(2));
-    assert!(!first.prompt().contains("refused"));
+    assert!(!first.prompt().contains("Important"));
     assert!(
-        second
-            .prompt()
-            .ends_with("correct what was wrong: The answer has 1 word. Write at least 3 words.")
+        second.prompt().ends_with("Important: Write at least 3 words; the last answer had 1 word.")
     );
     assert_ne!(second.prompt(), third.prompt());
     let seeds = [first, second, third].map(|call| call.generation.seed);
