@@ -21,6 +21,7 @@ const scenes = [
     },
     'running',
   ],
+  ['pasted', paste, 'running'],
   ['approval', async () => {}],
   ['chat', async () => {}],
   ['empty', async () => {}],
@@ -62,6 +63,17 @@ const scenes = [
   ['model', (page) => page.getByTestId('model-state').locator('summary').click(), 'running'],
   ['drawer', (page) => panel(page, 'run'), 'running'],
 ];
+
+async function paste(page) {
+  await page.getByTestId('composer-input').evaluate((input) => {
+    const data = new DataTransfer();
+    data.setData('text/plain', 'Minutes of Monday. '.repeat(3000));
+    input.dispatchEvent(
+      new ClipboardEvent('paste', { clipboardData: data, bubbles: true, cancelable: true }),
+    );
+  });
+  await page.waitForTimeout(1200);
+}
 
 async function panel(page, tab) {
   const pane = page.getByTestId('run-pane');
