@@ -18,7 +18,8 @@ use crate::{RouterConfig, RouterL2Entry, RouterState, RouterTurn, TurnRole, Work
 pub const SYSTEM_PROMPT: &str = "You are Correx, an assistant beside a workflow that runs on this \
 computer. Talk with the person about the run, briefly and in plain words. What you know of the \
 run is its status, the stage summaries and the steering notes shown here; say so when something is \
-not among them. You cannot start, stop or change stages yourself.";
+not among them. You cannot start, stop or change stages yourself. When the person has just given a \
+steering note, confirm in one sentence that the stages will follow it; do not carry it out yourself.";
 
 /// What the router is told about itself in a plain chat.
 pub const PLAIN_CHAT_PROMPT: &str = "You are Correx, a helpful assistant that runs on this computer. Answer briefly and in plain words.";
@@ -152,14 +153,29 @@ fn status_entries(state: &RouterState) -> Vec<(SourceType, String)> {
     let stage = state.current_stage_id.as_ref().map_or("none", |stage| stage.as_str());
     let status = format!("Status: {}, Stage: {stage}", state.workflow_status);
     let mut entries = vec![(SourceType::WorkflowStatus, status)];
+    let just_given = just_given(state).map(|record| &record.note.note_id);
     entries.extend(state.notes.active().map(|record| {
-        (SourceType::SteeringNote(record.note.note_id.clone()), note_text(state, record))
+        let note = &record.note.note_id;
+        let age = if just_given == Some(note) { Age::JustGiven } else { Age::Known };
+        (SourceType::SteeringNote(note.clone()), note_text(state, record, age))
     }));
     entries
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Age {
+    JustGiven,
+    Known,
+}
+
+/// The note that the message being answered became.
+fn just_given(state: &RouterState) -> Option<&NoteRecord> {
+    let message = state.conversation_history.last().filter(|turn| turn.role == TurnRole::User)?;
+    state.notes.active().last().filter(|record| record.note.content == message.content)
+}
+
 /// For example `Steering note from draft onward, applied in draft (attempt 2): Be brief.`
-fn note_text(state: &RouterState, record: &NoteRecord) -> String {
+fn note_text(state: &RouterState, record: &NoteRecord, age: Age) -> String {
     let stage = record.target.as_ref().map(|stage| state.stage_title(stage));
     let reach = match (record.note.scope, stage) {
         (NoteScope::Run, _) => "for the whole run".to_owned(),
@@ -177,7 +193,8 @@ fn note_text(state: &RouterState, record: &NoteRecord) -> String {
     } else {
         format!("applied in {}", uses.join(", "))
     };
-    format!("Steering note {reach}, {fate}: {}", record.note.content)
+    let age = if age == Age::JustGiven { "just given, " } else { "" };
+    format!("Steering note {reach}, {age}{fate}: {}", record.note.content)
 }
 
 fn fixed(source: SourceType, role: Role, content: String) -> Candidate {

@@ -216,6 +216,33 @@ fn active_notes_are_l0_and_say_where_they_were_applied() {
 }
 
 #[test]
+fn only_the_note_that_the_message_became_is_just_given() {
+    let mut state = given([
+        started(&["draft"]),
+        note("n1", "Be brief.", None, NoteScope::Run),
+        note("n2", "Use euros.", None, NoteScope::Run),
+    ]);
+    let notes = |state: &RouterState| -> Vec<String> {
+        contents(&build(state, 4096).unwrap(), ContextLayer::L0)[2..]
+            .iter()
+            .map(ToString::to_string)
+            .collect()
+    };
+    state.conversation_history = vec![turn(TurnRole::User, "Use euros.")];
+    assert_eq!(
+        notes(&state),
+        [
+            "Steering note for the whole run, not applied yet: Be brief.",
+            "Steering note for the whole run, just given, not applied yet: Use euros.",
+        ]
+    );
+    for last in [turn(TurnRole::User, "Be brief."), turn(TurnRole::Router, "Use euros.")] {
+        state.conversation_history = vec![last];
+        assert!(notes(&state).iter().all(|note| !note.contains("just given")));
+    }
+}
+
+#[test]
 fn what_changes_least_comes_first_and_the_message_last() {
     let mut state = busy(1, 1);
     state.notes =
