@@ -33,6 +33,7 @@ struct Shown {
     note: String,
     note_stage: StageId,
     note_attempt: u32,
+    attempt_without_note: u32,
     prompt_tokens: usize,
     seed: Option<u64>,
     seed_without_note: Option<u64>,
@@ -145,6 +146,7 @@ impl<'a> Demo<'a> {
         output.say(&format!("you ask: “{QUESTION}”"));
         let asked =
             self.send(&session, QUESTION.to_owned(), ChatMode::Chat, SteerTarget::default());
+        let asked = self.tell_when_answered(asked);
         let target = SteerTarget { stage_id: Some(self.aim.clone()), scope: SteerScope::Onward };
         output.say(
             &output.paint(
@@ -154,10 +156,8 @@ impl<'a> Demo<'a> {
         );
         let steered = self.send(&session, note.clone(), ChatMode::Steering, target);
         let run = ended(watch.until_it_ends().await?)?;
-        let answer = content(asked).await?;
+        let answer = asked.await.map_err(|_| unexpected())??;
         content(steered).await?;
-        output.heading("The router's answer, given while the run went on");
-        output.say(&safe(answer.trim()));
         output.heading("What the run has produced");
         if output.format() == Format::Text {
             crate::artifacts::print(self.connection, &session, &run).await?;
@@ -177,6 +177,22 @@ impl<'a> Demo<'a> {
             ClientMessage::ChatInput { session_id, text, mode, target, client_message_id: None };
         let connection = self.connection.clone();
         tokio::spawn(async move { connection.ask(message).await })
+    }
+
+    /// Tells the answer as soon as it is there: mostly while the run goes on.
+    fn tell_when_answered(
+        &self,
+        asked: JoinHandle<Result<ServerMessage, ProtocolError>>,
+    ) -> JoinHandle<Result<String, ProtocolError>> {
+        let output = self.connection.output.clone();
+        tokio::spawn(async move {
+            let answer = content(asked).await?;
+            output.say(&output.paint("the router answers:", Look::Bold));
+            for line in safe(answer.trim()).lines() {
+                output.say(&format!("  │ {line}"));
+            }
+            Ok(answer)
+        })
     }
 
     fn title_of_aim(&self) -> String {
@@ -224,6 +240,7 @@ impl<'a> Demo<'a> {
             answer,
             note_stage: self.aim.clone(),
             note_attempt: fed.attempt,
+            attempt_without_note: fed_plain.attempt,
             prompt_tokens: fed.ids.len(),
             seed: fed.seed,
             seed_without_note: fed_plain.seed,
@@ -245,16 +262,18 @@ impl<'a> Demo<'a> {
         let aim = self.title_of_aim();
         let same = if shown.earlier_stages_equal { "the same" } else { "different" };
         let seed = |seed: Option<u64>| seed.map_or("unknown".to_owned(), |seed| seed.to_string());
-        output.heading(&format!(
-            "{aim} with the note (seed {}), and without (seed {})",
-            seed(shown.seed),
-            seed(shown.seed_without_note)
-        ));
+        output.heading(&format!("{aim}, with the note and without"));
+        let figures = |attempt: u32, of: Option<u64>| {
+            let again = if attempt > 1 { ": every further attempt adds one" } else { "" };
+            format!("attempt {attempt}, seed {}{again}", seed(of))
+        };
+        let with = figures(shown.note_attempt, shown.seed);
+        let without = figures(shown.attempt_without_note, shown.seed_without_note);
         for (label, text, look) in [
-            ("with", &shown.output_with_note, Look::Amber),
-            ("without", &shown.output_without_note, Look::Dim),
+            (format!("with ({with})"), &shown.output_with_note, Look::Amber),
+            (format!("without ({without})"), &shown.output_without_note, Look::Dim),
         ] {
-            output.say(&output.paint(label, Look::Bold));
+            output.say(&output.paint(&label, Look::Bold));
             for line in safe(text.trim()).lines() {
                 output.say(&format!("  {} {line}", output.paint("│", look)));
             }
@@ -314,8 +333,8 @@ struct Fed {
 /// A note that suits what the example's last stage writes.
 fn note_for(example: &WorkflowView) -> String {
     match example.example.as_deref() {
-        Some("meeting-notes") => "Begin the e-mail with the words: Dear Friends",
-        _ => "Begin with the word: Draft",
+        Some("meeting-notes") => "Write only two short sentences, to Ines Duarte.",
+        _ => "Write it for children.",
     }
     .to_owned()
 }

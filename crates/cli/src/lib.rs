@@ -33,7 +33,7 @@ use correx_protocol::{ErrorCode, ProtocolError};
 use args::{Cli, Command, Common, ModelCommand, WorkflowCommand};
 use connection::Connection;
 use outcome::{Ending, Outcome};
-use output::{Format, Output};
+use output::{Format, Output, Story};
 
 /// Does what the command line says.
 pub fn main() -> ExitCode {
@@ -75,6 +75,10 @@ fn start(cli: Cli, output: &Output) -> Outcome {
 
 /// A command that needs a data directory.
 async fn connected(command: Command, common: &Common, output: Output) -> Outcome {
+    let output = match &command {
+        Command::Demo(_) => output.telling(Story::Result),
+        _ => output,
+    };
     let connection = Connection::open(common, loading(&command), output).await?;
     let outcome = match command {
         Command::Run(args) => run::run(&connection, args).await,

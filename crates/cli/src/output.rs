@@ -25,6 +25,16 @@ pub struct Output {
     /// Only on a terminal, and not for scripts.
     bars: Option<MultiProgress>,
     painted: bool,
+    story: Story,
+}
+
+/// Where a person is told something on the side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Story {
+    /// On the error output: the results stay clean.
+    Aside,
+    /// On the standard output: it is the result.
+    Result,
 }
 
 /// How a piece of text looks.
@@ -49,7 +59,12 @@ impl Output {
         let painted = person
             && std::io::stdout().is_terminal()
             && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-        Self { format, bars: person.then(MultiProgress::new), painted }
+        Self { format, bars: person.then(MultiProgress::new), painted, story: Story::Aside }
+    }
+
+    /// The same, telling what is told as `story` says.
+    pub fn telling(self, story: Story) -> Self {
+        Self { story, ..self }
     }
 
     /// For people or for scripts.
@@ -94,7 +109,10 @@ impl Output {
     pub fn say(&self, text: &str) {
         if self.format == Format::Text {
             self.around_bars(|| {
-                let _ = writeln!(std::io::stderr(), "{text}");
+                let _ = match self.story {
+                    Story::Aside => writeln!(std::io::stderr(), "{text}"),
+                    Story::Result => writeln!(std::io::stdout(), "{text}"),
+                };
             });
         }
     }
@@ -199,9 +217,9 @@ mod tests {
 
     #[test]
     fn without_a_terminal_nothing_is_painted() {
-        let output = Output { format: Format::Text, bars: None, painted: false };
+        let output = Output { painted: false, ..Output::new(Format::Text) };
         assert_eq!(output.paint("x", Look::Bad), "x");
-        let output = Output { format: Format::Text, bars: None, painted: true };
+        let output = Output { painted: true, ..output };
         assert_eq!(output.paint("x", Look::Bad), "\u{1b}[31;1mx\u{1b}[0m");
     }
 }

@@ -85,10 +85,9 @@ async fn a_note_for_a_later_stage_is_in_the_ids_fed_to_it_and_not_before() {
         context.entries.iter().any(|entry| entry.source == "steering note")
     };
     assert!(with_note(2) && !with_note(1) && !with_note(0));
-    let seen = model.seen.lock().unwrap();
+    let seen = model.seen.lock().unwrap().clone();
     let mail = seen.iter().find(|prompt| prompt.contains("Write a mail")).unwrap();
     assert!(mail.contains("Mention zebras"));
-    drop(seen);
     client.shutdown().await;
 }
 

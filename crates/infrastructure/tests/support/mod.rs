@@ -1,5 +1,6 @@
 //! A model that answers by a script, and what the tests say to a client.
-#![allow(dead_code, reason = "every test file uses its own part")]
+#![allow(dead_code, unreachable_pub, reason = "every test file uses its own part")]
+#![allow(clippy::unwrap_used, reason = "what goes wrong here fails the test")]
 
 use std::path::Path;
 use std::sync::{Arc, Mutex};
