@@ -11,7 +11,6 @@ use crate::memory;
 use crate::provider::LoadError;
 use crate::raw::{RawError, RawModel};
 use crate::sampler::Sampler;
-use crate::threads::{THREADS_VARIABLE, compute_threads};
 
 /// What to measure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,7 +19,7 @@ pub struct BenchPlan {
     pub prompt: usize,
     /// Tokens of each reply.
     pub reply: usize,
-    /// Threads; `None`: as many as this process computes with.
+    /// Threads; `None`: [`compute_threads`](crate::compute_threads).
     pub threads: Option<usize>,
 }
 
@@ -55,16 +54,6 @@ pub enum BenchError {
     /// The model failed.
     #[error(transparent)]
     Raw(#[from] RawError),
-    /// The process computes with another number of threads, which cannot be changed any more.
-    #[error(
-        "{wanted} threads were asked for, but this process computes with {running}. Set {THREADS_VARIABLE}={wanted} before starting it"
-    )]
-    Threads {
-        /// Asked for.
-        wanted: usize,
-        /// Running.
-        running: usize,
-    },
     /// There is nothing to measure, or no room for it.
     #[error("a prompt of {prompt} and a reply of {reply} tokens do not fit a window of {window}")]
     Plan {
@@ -79,14 +68,10 @@ pub enum BenchError {
 
 /// Measures the model at `path`: greedy, a fixed pseudo-random prompt, nothing streamed, one run.
 pub fn bench(path: &Path, plan: BenchPlan) -> Result<BenchReport, BenchError> {
-    let threads = compute_threads();
-    if let Some(wanted) = plan.threads.filter(|wanted| *wanted != threads) {
-        return Err(BenchError::Threads { wanted, running: threads });
-    }
     let before = memory::resident_mib();
     memory::forget_peak();
     let begun = Instant::now();
-    let model = RawModel::load(path, |_| {})?;
+    let model = RawModel::load_with(path, plan.threads, |_| {})?;
     let load_s = begun.elapsed().as_secs_f64();
     let BenchPlan { prompt, reply, .. } = plan;
     let window = model.context_window();
@@ -114,7 +99,7 @@ pub fn bench(path: &Path, plan: BenchPlan) -> Result<BenchReport, BenchError> {
         peak_rss_mib: memory::peak_mib().zip(before).map(|(peak, before)| peak - before),
         prompt_tokens: prompt,
         reply_tokens: reply,
-        threads,
+        threads: model.threads(),
     })
 }
 

@@ -6,6 +6,7 @@ use std::sync::{Arc, OnceLock, mpsc};
 
 use async_trait::async_trait;
 use correx_context::{EncodeError, PromptEncoder};
+use correx_cpu_kernels::{Threads, ThreadsError};
 use correx_events::{Clock, SystemClock};
 use correx_inference::{
     InferenceCancellationToken, InferenceError, InferenceProvider, InferenceRequest,
@@ -72,6 +73,9 @@ pub enum LoadError {
     /// The control tokens cannot be searched for.
     #[error(transparent)]
     Encode(#[from] EncodeError),
+    /// The threads that compute could not be started.
+    #[error(transparent)]
+    Threads(#[from] ThreadsError),
     /// The engine's thread could not be started.
     #[error("the model's thread could not be started ({0}). Close other programs and try again")]
     Thread(std::io::Error),
@@ -94,6 +98,8 @@ pub struct LoadProgress {
 pub struct LoadOptions {
     /// The most tokens of prompt and reply together; `None`: what the model was made for.
     pub context_limit: Option<usize>,
+    /// Threads that compute; `None`: [`compute_threads`].
+    pub threads: Option<usize>,
     /// Bytes of caches that are kept for prompts that begin like an earlier one.
     pub kept_cache_bytes: usize,
     /// The file's SHA-256, when it is known already; else it is computed in the background.
@@ -108,6 +114,7 @@ impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             context_limit: None,
+            threads: None,
             kept_cache_bytes: 512 << 20,
             sha256: None,
             clock: Arc::new(SystemClock),
@@ -133,7 +140,7 @@ impl CandleProvider {
         progress: impl Fn(LoadProgress),
     ) -> Result<Self, LoadError> {
         let gguf = inspect(path)?;
-        let loaded = Loaded::new(&gguf, &options.cancel, progress)?;
+        let loaded = Loaded::new(&gguf, options.threads, &options.cancel, progress)?;
         let window =
             options.context_limit.unwrap_or(usize::MAX).min(loaded.decoder.config().context);
         let template = ChatTemplate::new(
@@ -142,7 +149,7 @@ impl CandleProvider {
             loaded.vocabulary.eos_text().unwrap_or_default(),
             options.clock,
         );
-        let threads = compute_threads();
+        let threads = loaded.decoder.threads();
         let description = ModelDescription {
             name: name(&gguf),
             sha256: None,
@@ -194,6 +201,7 @@ impl Loaded {
     /// Loads both; whatever is refused is refused before the weights are read.
     pub(crate) fn new(
         gguf: &Gguf,
+        threads: Option<usize>,
         cancel: &InferenceCancellationToken,
         progress: impl Fn(LoadProgress),
     ) -> Result<Self, LoadError> {
@@ -210,7 +218,8 @@ impl Loaded {
                 rows: config.vocabulary,
             });
         }
-        let decoder = Decoder::load(gguf, config, &mut |done, total| {
+        let threads = Threads::new(threads.unwrap_or_else(compute_threads))?;
+        let decoder = Decoder::load(gguf, config, threads, &mut |done, total| {
             progress(LoadProgress { done, total });
             match cancel.is_cancelled() {
                 true => ControlFlow::Break(()),

@@ -46,7 +46,18 @@ pub struct RawModel {
 impl RawModel {
     /// Loads the GGUF file at `path`; `progress` hears how far it is.
     pub fn load(path: &Path, progress: impl Fn(LoadProgress)) -> Result<Self, LoadError> {
-        let loaded = Loaded::new(&inspect(path)?, &InferenceCancellationToken::new(), progress)?;
+        Self::load_with(path, None, progress)
+    }
+
+    /// The same, to be computed with `threads` threads; `None`:
+    /// [`compute_threads`](crate::compute_threads).
+    pub fn load_with(
+        path: &Path,
+        threads: Option<usize>,
+        progress: impl Fn(LoadProgress),
+    ) -> Result<Self, LoadError> {
+        let cancel = InferenceCancellationToken::new();
+        let loaded = Loaded::new(&inspect(path)?, threads, &cancel, progress)?;
         Ok(Self { decoder: loaded.decoder, vocabulary: loaded.vocabulary })
     }
 
@@ -91,6 +102,11 @@ impl RawModel {
             }
         }
         Ok(reply)
+    }
+
+    /// Threads that compute.
+    pub fn threads(&self) -> usize {
+        self.decoder.threads()
     }
 
     pub(crate) fn new_cache(&self) -> KvCache {

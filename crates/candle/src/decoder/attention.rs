@@ -2,8 +2,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use candle_core::utils::barrier_pool;
 use candle_core::{CpuStorage, CustomOp3, Layout, Result, Shape, bail};
+use correx_cpu_kernels::Threads;
 
 use super::ops::contiguous;
 
@@ -14,16 +14,18 @@ const INLINE: usize = 200_000;
 ///
 /// Row `i` sees the `before` tokens that the cache held, and the new ones up to itself. Every
 /// row and head is summed over the tokens in order, so threads and neighbours change nothing.
-pub(super) struct Attention {
+pub(super) struct Attention<'a> {
     /// Width of a head.
     pub(super) head: usize,
     /// Query heads per key head.
     pub(super) group: usize,
     /// Tokens in the cache before the new ones.
     pub(super) before: usize,
+    /// Who computes.
+    pub(super) threads: &'a Threads,
 }
 
-impl CustomOp3 for Attention {
+impl CustomOp3 for Attention<'_> {
     fn name(&self) -> &'static str {
         "attention"
     }
@@ -54,9 +56,9 @@ impl CustomOp3 for Attention {
         // A piece of work is one row's heads over one key head; each is taken by one thread only.
         let work: Vec<Mutex<&mut [f32]>> = output.chunks_exact_mut(share).map(Mutex::new).collect();
         let kv_heads = width / self.head;
-        let compute = |range: std::ops::Range<usize>| {
+        let compute = |piece: usize| {
             let mut scores = Vec::new();
-            for piece in range {
+            {
                 let (row, kv_head) = (piece / kv_heads, piece % kv_heads);
                 let offset = kv_head * self.head;
                 let seen = self.before + row + 1;
@@ -82,9 +84,9 @@ impl CustomOp3 for Attention {
         };
         // Waking threads costs more than little work does.
         if rows * (self.before + rows) * query_width < INLINE {
-            compute(0..work.len());
+            (0..work.len()).for_each(compute);
         } else {
-            barrier_pool().execute_chunked(work.len(), compute);
+            self.threads.each(work.len(), compute);
         }
         drop(work);
         Ok((CpuStorage::F32(output), layout.shape().clone()))
@@ -172,8 +174,9 @@ mod tests {
         let random = |shape: (usize, usize)| {
             Tensor::rand(-1f32, 1.0, shape, &Device::Cpu).unwrap().to_dtype(DType::F32).unwrap()
         };
+        let threads = Threads::new(2).unwrap();
         for (before, rows, group) in [(0, 1, 1), (0, 5, 3), (11, 4, 3), (7, 1, 2), (90, 40, 3)] {
-            let about = Attention { head: 12, group, before };
+            let about = Attention { head: 12, group, before, threads: &threads };
             let query = random((rows, 12 * 2 * group));
             let (keys, values) = (random((140, 24)), random((140, 24)));
             let found = query.apply_op3_no_bwd(&keys, &values, &about).unwrap();
@@ -181,7 +184,7 @@ mod tests {
             let worst = (found - expected).unwrap().abs().unwrap().max_all().unwrap();
             assert!(worst.to_scalar::<f32>().unwrap() < 1e-5);
         }
-        let about = Attention { head: 12, group: 1, before: 20 };
+        let about = Attention { head: 12, group: 1, before: 20, threads: &threads };
         let too_many =
             random((1, 24)).apply_op3_no_bwd(&random((20, 24)), &random((20, 24)), &about);
         assert!(too_many.is_err());

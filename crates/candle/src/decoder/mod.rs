@@ -2,6 +2,7 @@
 //!
 //! - [`config`]: the numbers that a file's metadata gives, checked.
 //! - [`weights`]: the tensors, checked against those numbers.
+//! - [`matrix`]: what is multiplied with: our own kernels where they know the type, else candle.
 //! - [`cache`]: keys and values of one sequence.
 //! - [`ops`]: the operations between the matrix products, each row reduced in one fixed order.
 //! - [`attention`]: grouped-query attention over a cache.
@@ -12,13 +13,14 @@
 mod attention;
 mod cache;
 mod config;
+mod matrix;
 mod ops;
 mod weights;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use candle_core::quantized::QTensor;
-use candle_core::{Device, Tensor};
+use candle_core::Tensor;
+use correx_cpu_kernels::Threads;
 use thiserror::Error;
 
 pub use cache::KvCache;
@@ -30,7 +32,7 @@ pub use weights::WeightsError;
 use crate::inspect::Gguf;
 use attention::Attention;
 use ops::{RmsNorm, Rope, SwiGlu, rotation};
-use weights::{Layer, Weights};
+use weights::{Layer, Linear, Weights};
 
 /// A step that failed. The caches keep what they held before it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -75,26 +77,33 @@ pub enum Step {
 pub struct Decoder {
     config: DecoderConfig,
     weights: Weights,
+    threads: Threads,
 }
 
 impl Decoder {
-    /// Loads the weights of `gguf`. `progress` hears how many bytes of how many are loaded and
+    /// Loads the weights of `gguf`, to be computed with by `threads`. `progress` hears how many bytes of how many are loaded and
     /// says whether to go on.
     pub fn load(
         gguf: &Gguf,
         config: DecoderConfig,
+        threads: Threads,
         progress: &mut dyn FnMut(u64, u64) -> std::ops::ControlFlow<()>,
     ) -> Result<Self, WeightsError> {
         let weights = catch_unwind(AssertUnwindSafe(|| Weights::load(gguf, &config, progress)))
             .unwrap_or_else(|panic| Err(WeightsError::Failed(panic_text(&*panic))))?;
         let mut config = config;
         config.rope.speeds = weights.rope_speeds(&config.rope.speeds);
-        Ok(Self { config, weights })
+        Ok(Self { config, weights, threads })
     }
 
     /// The numbers of the model.
     pub fn config(&self) -> &DecoderConfig {
         &self.config
+    }
+
+    /// How many threads compute.
+    pub fn threads(&self) -> usize {
+        self.threads.count()
     }
 
     /// A cache for a new sequence of at most `window` tokens.
@@ -106,16 +115,17 @@ impl Decoder {
     pub fn step(
         &self,
         segments: &mut [Segment<'_>],
-        stop: &dyn Fn() -> bool,
+        stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Step, StepError> {
-        catch_unwind(AssertUnwindSafe(|| self.evaluate(segments, stop)))
+        let compute = || self.threads.enter(|| self.evaluate(segments, stop));
+        catch_unwind(AssertUnwindSafe(compute))
             .unwrap_or_else(|panic| Err(StepError(panic_text(&*panic))))
     }
 
     fn evaluate(
         &self,
         segments: &mut [Segment<'_>],
-        stop: &dyn Fn() -> bool,
+        stop: &(dyn Fn() -> bool + Sync),
     ) -> Result<Step, StepError> {
         let mut ids = Vec::new();
         let mut positions = Vec::new();
@@ -134,10 +144,8 @@ impl Decoder {
         if ids.is_empty() {
             return Ok(Step::Done(Vec::new()));
         }
-        let rows = ids.len();
-        let ids = Tensor::from_vec(ids, rows, &Device::Cpu)?;
         let rotation = rotation(&self.config.rope, &positions)?;
-        let mut state = self.weights.embedding.embedding(&ids)?;
+        let mut state = self.weights.embedding.rows(&ids)?;
         for (number, layer) in self.weights.layers.iter().enumerate() {
             if stop() {
                 return Ok(Step::Stopped);
@@ -166,9 +174,11 @@ impl Decoder {
         let norm = RmsNorm { epsilon: config.epsilon };
         let rope = Rope { pairs: config.rope.pairs, head: config.head };
         let input = state.apply_op2_no_bwd(&layer.attention_norm, &norm)?;
-        let query = layer.query.apply(&input)?.apply_op2_no_bwd(rotation, &rope)?;
-        let key = layer.key.apply(&input)?.apply_op2_no_bwd(rotation, &rope)?;
-        let value = layer.value.apply(&input)?;
+        let threads = &self.threads;
+        let [query, key, value] =
+            Linear::apply_all([&layer.query, &layer.key, &layer.value], &input, threads)?;
+        let query = query.apply_op2_no_bwd(rotation, &rope)?;
+        let key = key.apply_op2_no_bwd(rotation, &rope)?;
         let mut mixed = Vec::with_capacity(segments.len());
         let mut row = 0;
         for segment in segments.iter_mut() {
@@ -179,19 +189,22 @@ impl Decoder {
                 &value.narrow(0, row, rows)?,
             )?;
             let (keys, values) = segment.cache.layer(number);
-            let attention =
-                Attention { head: config.head, group: config.group(), before: segment.cache.len() };
+            let attention = Attention {
+                head: config.head,
+                group: config.group(),
+                before: segment.cache.len(),
+                threads,
+            };
             let query = query.narrow(0, row, rows)?;
             mixed.push(query.apply_op3_no_bwd(keys, values, &attention)?);
             row += rows;
         }
         let mixed = if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 0)? };
-        let state = (layer.output.apply(&mixed)? + state)?;
+        let state = (layer.output.apply(&mixed, threads)? + state)?;
         let input = state.apply_op2_no_bwd(&layer.feed_norm, &norm)?;
-        let gate = layer.gate.apply(&input)?;
-        let up = layer.up.apply(&input)?;
+        let [gate, up] = Linear::apply_all([&layer.gate, &layer.up], &input, threads)?;
         let inner = gate.apply_op2_no_bwd(&up, &SwiGlu)?;
-        Ok((layer.down.apply(&inner)? + state)?)
+        Ok((layer.down.apply(&inner, threads)? + state)?)
     }
 
     fn logits(
@@ -212,8 +225,8 @@ impl Decoder {
         }
         let norm = RmsNorm { epsilon: self.config.epsilon };
         let last = Tensor::cat(&last, 0)?.apply_op2_no_bwd(&self.weights.norm, &norm)?;
-        let output: &QTensor = self.weights.output.as_ref().unwrap_or(&self.weights.embedding);
-        let mut rows = last.apply_op1_no_bwd(output)?.to_vec2::<f32>()?.into_iter();
+        let output = self.weights.output.as_ref().unwrap_or(&self.weights.embedding);
+        let mut rows = output.multiply(&last, &self.threads)?.to_vec2::<f32>()?.into_iter();
         Ok(segments
             .iter()
             .map(|segment| if segment.logits == Logits::Last { rows.next() } else { None })

@@ -1,4 +1,7 @@
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use correx_cpu_kernels::Threads;
 
 use super::*;
 use crate::testing::default_gguf;
@@ -6,7 +9,8 @@ use crate::testing::default_gguf;
 fn decoder() -> Decoder {
     let gguf = default_gguf();
     let config = DecoderConfig::from_gguf(&gguf).unwrap();
-    Decoder::load(&gguf, config, &mut |_, _| ControlFlow::Continue(())).unwrap()
+    Decoder::load(&gguf, config, Threads::new(2).unwrap(), &mut |_, _| ControlFlow::Continue(()))
+        .unwrap()
 }
 
 /// "The quick brown fox …" in ids; any ids would do.
@@ -55,13 +59,10 @@ fn results_depend_on_neither_chunks_nor_neighbours_nor_what_was_cut_back() {
 fn stopping_adds_nothing(decoder: &Decoder, whole: &[f32]) {
     let mut cache = decoder.new_cache(64);
     last(decoder, &mut cache, &IDS[..5]);
-    let asked = std::cell::Cell::new(0);
+    let asked = AtomicUsize::new(0);
     let mut segments = [Segment { cache: &mut cache, ids: &IDS[5..], logits: Logits::Last }];
-    let stopped = decoder.step(&mut segments, &|| {
-        asked.set(asked.get() + 1);
-        asked.get() > 17
-    });
-    assert_eq!((stopped, asked.get()), (Ok(Step::Stopped), 18));
+    let stopped = decoder.step(&mut segments, &|| asked.fetch_add(1, Ordering::Relaxed) >= 17);
+    assert_eq!((stopped, asked.into_inner()), (Ok(Step::Stopped), 18));
     assert_eq!(cache.len(), 5);
     assert!(last(decoder, &mut cache, &IDS[5..]) == whole);
 }
@@ -114,6 +115,8 @@ fn numbers_that_make_no_sense_are_refused() {
     let mut taller = gguf;
     taller.metadata.insert("llama.embedding_length".into(), Value::Unsigned(1152));
     let config = DecoderConfig::from_gguf(&taller).unwrap();
-    let loaded = Decoder::load(&taller, config, &mut |_, _| ControlFlow::Continue(()));
+    let loaded = Decoder::load(&taller, config, Threads::new(2).unwrap(), &mut |_, _| {
+        ControlFlow::Continue(())
+    });
     assert!(matches!(loaded.err(), Some(WeightsError::Shape { .. })));
 }

@@ -7,9 +7,11 @@ use std::ops::ControlFlow;
 
 use candle_core::quantized::{QStorage, QTensor};
 use candle_core::{Device, Tensor};
+use correx_cpu_kernels::{PackedMatrix, Threads};
 use thiserror::Error;
 
 use super::config::DecoderConfig;
+use super::matrix::{Matrix, multiply_all, packed_kind};
 use crate::inspect::{Gguf, TensorInfo};
 
 /// Why the weights could not be loaded.
@@ -49,14 +51,30 @@ impl From<candle_core::Error> for WeightsError {
 
 /// A matrix, and a bias where the family has one.
 pub(super) struct Linear {
-    matrix: QTensor,
+    matrix: Matrix,
     bias: Option<Tensor>,
 }
 
 impl Linear {
     /// Every row of `input` times the matrix.
-    pub(super) fn apply(&self, input: &Tensor) -> candle_core::Result<Tensor> {
-        let output = input.apply_op1_no_bwd(&self.matrix)?;
+    pub(super) fn apply(&self, input: &Tensor, threads: &Threads) -> candle_core::Result<Tensor> {
+        self.biased(self.matrix.multiply(input, threads)?)
+    }
+
+    /// Every row of `input` times every matrix, computed together.
+    pub(super) fn apply_all<const N: usize>(
+        linears: [&Linear; N],
+        input: &Tensor,
+        threads: &Threads,
+    ) -> candle_core::Result<[Tensor; N]> {
+        let mut outputs = multiply_all(linears.map(|linear| &linear.matrix), input, threads)?;
+        for (output, linear) in outputs.iter_mut().zip(linears) {
+            *output = linear.biased(output.clone())?;
+        }
+        Ok(outputs)
+    }
+
+    fn biased(&self, output: Tensor) -> candle_core::Result<Tensor> {
         match &self.bias {
             Some(bias) => output.broadcast_add(bias),
             None => Ok(output),
@@ -79,11 +97,11 @@ pub(super) struct Layer {
 
 /// All layers and what stands before and behind them.
 pub(super) struct Weights {
-    pub(super) embedding: QTensor,
+    pub(super) embedding: Matrix,
     pub(super) layers: Vec<Layer>,
     pub(super) norm: Tensor,
     /// `None`: the embedding serves as the output too.
-    pub(super) output: Option<QTensor>,
+    pub(super) output: Option<Matrix>,
     /// Divides the speed of every rotated pair (Llama 3.1 and later).
     rope_factors: Option<Vec<f32>>,
 }
@@ -173,15 +191,28 @@ impl Source<'_> {
         })
     }
 
-    fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<QTensor, WeightsError> {
-        self.tensor(name, &[rows, columns])
+    fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Matrix, WeightsError> {
+        self.tensor(name, &[rows, columns], |info, bytes| match packed_kind(info.kind) {
+            Some(kind) => PackedMatrix::pack(kind, rows, columns, bytes)
+                .map(Matrix::Packed)
+                .map_err(|error| WeightsError::Failed(error.to_string())),
+            None => Ok(Matrix::Candle(quantized(info, bytes)?)),
+        })
     }
 
     fn vector(&mut self, name: &str, length: usize) -> Result<Tensor, WeightsError> {
-        Ok(self.tensor(name, &[length])?.dequantize(&Device::Cpu)?)
+        self.tensor(name, &[length], |info, bytes| {
+            Ok(quantized(info, bytes)?.dequantize(&Device::Cpu)?)
+        })
     }
 
-    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<QTensor, WeightsError> {
+    /// Reads a tensor's bytes and makes of them what is needed.
+    fn tensor<T>(
+        &mut self,
+        name: &str,
+        shape: &[usize],
+        make: impl FnOnce(&TensorInfo, &[u8]) -> Result<T, WeightsError>,
+    ) -> Result<T, WeightsError> {
         let info =
             self.gguf.tensors.get(name).ok_or_else(|| WeightsError::Missing(name.to_owned()))?;
         if info.shape != shape {
@@ -192,14 +223,19 @@ impl Source<'_> {
             });
         }
         let bytes = read(&mut self.file, &mut self.buffer, info)?;
-        let storage = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, info.kind.dtype())?;
-        let tensor = QTensor::new(storage, shape)?;
+        let tensor = make(info, bytes)?;
         self.loaded += info.bytes;
         match (self.progress)(self.loaded, self.total) {
             ControlFlow::Continue(()) => Ok(tensor),
             ControlFlow::Break(()) => Err(WeightsError::Cancelled),
         }
     }
+}
+
+/// candle's form of a tensor.
+fn quantized(info: &TensorInfo, bytes: &[u8]) -> candle_core::Result<QTensor> {
+    let storage = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, info.kind.dtype())?;
+    QTensor::new(storage, info.shape.as_slice())
 }
 
 /// Reads a tensor's bytes to a place in `buffer` that is aligned for any element. The file is

@@ -367,9 +367,10 @@ fn the_raw_model_agrees_with_itself_and_can_be_measured() {
     let report = bench(&path, plan).unwrap();
     assert!(report.prompt_tps > 0.0 && report.reply_tps > 0.0 && report.load_s > 0.0);
     assert_eq!((report.prompt_tokens, report.reply_tokens), (24, 4));
-    let wanted = compute_threads() + 1;
-    let other = bench(&path, BenchPlan { threads: Some(wanted), ..plan }).unwrap_err();
-    assert!(matches!(other, BenchError::Threads { .. }), "{other}");
+    let three = bench(&path, BenchPlan { threads: Some(3), reply: 1, prompt: 1 }).unwrap();
+    assert_eq!((report.threads, three.threads), (compute_threads(), 3));
+    let none = bench(&path, BenchPlan { threads: Some(0), ..plan }).unwrap_err();
+    assert!(none.to_string().contains("0 threads"), "{none}");
     let huge = bench(&path, BenchPlan { prompt: 9000, ..plan }).unwrap_err();
     assert!(matches!(huge, BenchError::Plan { window: 8192, .. }), "{huge}");
 }

@@ -1,0 +1,87 @@
+//! Weights that are multiplied with.
+
+use candle_core::quantized::QTensor;
+use candle_core::{Device, Result, Storage, Tensor};
+use correx_cpu_kernels::{BlockKind, PackedMatrix, Product, QuantizedRows, Threads, multiply_many};
+
+use super::ops::contiguous;
+use crate::inspect::TensorType;
+
+/// A matrix of weights.
+pub(super) enum Matrix {
+    /// Of a type that our own kernels multiply.
+    Packed(PackedMatrix),
+    /// Of any other type: candle's.
+    Candle(QTensor),
+}
+
+/// The kind of blocks of a tensor type, where our own kernels know it.
+pub(super) fn packed_kind(kind: TensorType) -> Option<BlockKind> {
+    match kind {
+        TensorType::Q4_1 => Some(BlockKind::Q4_1),
+        TensorType::Q5_0 => Some(BlockKind::Q5_0),
+        TensorType::Q8_0 => Some(BlockKind::Q8_0),
+        _ => None,
+    }
+}
+
+impl Matrix {
+    /// Every row of `input` times the matrix.
+    pub(super) fn multiply(&self, input: &Tensor, threads: &Threads) -> Result<Tensor> {
+        let [output] = multiply_all([self], input, threads)?;
+        Ok(output)
+    }
+
+    /// The rows that `ids` name, as numbers.
+    pub(super) fn rows(&self, ids: &[u32]) -> Result<Tensor> {
+        match self {
+            Matrix::Candle(matrix) => matrix.embedding(&Tensor::new(ids, &Device::Cpu)?),
+            Matrix::Packed(matrix) => {
+                let mut rows = vec![0f32; ids.len() * matrix.columns()];
+                for (id, row) in ids.iter().zip(rows.chunks_exact_mut(matrix.columns())) {
+                    matrix.row(*id as usize, row).map_err(candle_core::Error::wrap)?;
+                }
+                Tensor::from_vec(rows, (ids.len(), matrix.columns()), &Device::Cpu)
+            }
+        }
+    }
+}
+
+/// Every row of `input` times every matrix. What can be is computed in one go.
+pub(super) fn multiply_all<const N: usize>(
+    matrices: [&Matrix; N],
+    input: &Tensor,
+    threads: &Threads,
+) -> Result<[Tensor; N]> {
+    let rows = input.dim(0)?;
+    let mut outputs: [Vec<f32>; N] = std::array::from_fn(|_| Vec::new());
+    let mut products = Vec::with_capacity(N);
+    for (matrix, output) in matrices.iter().zip(&mut outputs) {
+        if let Matrix::Packed(matrix) = matrix {
+            *output = vec![0.0; rows * matrix.rows()];
+            products.push(Product { matrix, output });
+        }
+    }
+    if !products.is_empty() {
+        let (storage, layout) = input.storage_and_layout();
+        let Storage::Cpu(storage) = &*storage else {
+            candle_core::bail!("the activations are not in this machine's memory")
+        };
+        let quantized = QuantizedRows::new(contiguous(storage, layout)?, input.dim(1)?)
+            .map_err(candle_core::Error::wrap)?;
+        multiply_many(&quantized, products, threads).map_err(candle_core::Error::wrap)?;
+    }
+    let mut tensors = Vec::with_capacity(N);
+    for (matrix, output) in matrices.iter().zip(outputs) {
+        tensors.push(match matrix {
+            Matrix::Packed(matrix) => {
+                Tensor::from_vec(output, (rows, matrix.rows()), &Device::Cpu)?
+            }
+            Matrix::Candle(matrix) => input.apply_op1_no_bwd(matrix)?,
+        });
+    }
+    match <[Tensor; N]>::try_from(tensors) {
+        Ok(tensors) => Ok(tensors),
+        Err(_) => candle_core::bail!("a product is missing"),
+    }
+}
