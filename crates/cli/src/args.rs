@@ -220,6 +220,9 @@ pub struct DemoArgs {
     /// Which example to run
     #[arg(long, default_value = "meeting-notes")]
     pub example: String,
+    /// The steering note to give
+    #[arg(long)]
+    pub note: Option<String>,
 }
 
 fn at_least_one(text: &str) -> Result<usize, String> {

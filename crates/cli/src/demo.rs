@@ -46,7 +46,7 @@ struct Shown {
 
 /// Shows what Correx does.
 pub async fn demo(connection: &Connection, args: DemoArgs) -> Outcome {
-    let demo = Demo::prepare(connection, &args.example).await?;
+    let demo = Demo::prepare(connection, args).await?;
     let steered = demo.steered().await?;
     let shown = demo.compare(steered).await?;
     let output = &connection.output;
@@ -64,6 +64,7 @@ struct Demo<'a> {
     model: ModelView,
     /// The stage at which the note aims: the last one that writes.
     aim: StageId,
+    note: String,
 }
 
 /// The run with the note, at its end.
@@ -71,12 +72,11 @@ struct Steered {
     session: SessionId,
     run: RunView,
     answer: String,
-    note: String,
 }
 
 impl<'a> Demo<'a> {
-    async fn prepare(connection: &'a Connection, name: &str) -> Result<Self, ProtocolError> {
-        let workflow = WorkflowChoice::Example { name: name.to_owned() };
+    async fn prepare(connection: &'a Connection, args: DemoArgs) -> Result<Self, ProtocolError> {
+        let workflow = WorkflowChoice::Example { name: args.example };
         let check = ClientMessage::CheckWorkflow { workflow: workflow.clone() };
         let ServerMessage::Workflow(example) = connection.ask(check).await? else {
             return Err(unexpected());
@@ -84,13 +84,9 @@ impl<'a> Demo<'a> {
         let writes = example.stages.iter().rev().find(|stage| stage.kind == "generate");
         let aim = writes.map(|stage| stage.stage_id.clone());
         let aim = aim.ok_or_else(|| input("the example has no stage that writes"))?;
-        let demo = Self {
-            connection,
-            example,
-            workflow,
-            model: watch::model_ready(connection).await?,
-            aim,
-        };
+        let note = args.note.unwrap_or_else(|| note_for(&example));
+        let model = watch::model_ready(connection).await?;
+        let demo = Self { connection, example, workflow, model, aim, note };
         demo.introduce();
         Ok(demo)
     }
@@ -142,7 +138,7 @@ impl<'a> Demo<'a> {
         let start = ClientMessage::StartRun { session_id: session.clone() };
         self.connection.act(start).await?;
 
-        let note = note_for(&self.example);
+        let note = self.note.clone();
         output.say(&format!("you ask: “{QUESTION}”"));
         let asked =
             self.send(&session, QUESTION.to_owned(), ChatMode::Chat, SteerTarget::default());
@@ -162,7 +158,7 @@ impl<'a> Demo<'a> {
         if output.format() == Format::Text {
             crate::artifacts::print(self.connection, &session, &run).await?;
         }
-        Ok(Steered { session, run, answer, note })
+        Ok(Steered { session, run, answer })
     }
 
     fn send(
@@ -203,8 +199,11 @@ impl<'a> Demo<'a> {
     /// The same run without the note, and what the note has changed.
     async fn compare(&self, steered: Steered) -> Result<Shown, ProtocolError> {
         let output = &self.connection.output;
-        let Steered { session, run, answer, note } = steered;
-        let fed = self.fed(&session, &self.aim).await?;
+        let Steered { session, run, answer } = steered;
+        let note = self.note.clone();
+        let uses = run.notes.iter().flat_map(|note| &note.applied);
+        let first = uses.filter(|used| used.stage_id == self.aim).map(|used| used.attempt).min();
+        let fed = self.fed(&session, first.unwrap_or(1)).await?;
         let vocabulary = Vocabulary::open(self.model.location.as_ref())
             .map_err(|error| ProtocolError::new(ErrorCode::Model, error.to_string()))?;
         let prompt = text_of(&vocabulary, &fed.ids);
@@ -230,9 +229,9 @@ impl<'a> Demo<'a> {
         let watch = Watch::new(self.connection, plain.clone(), WatchOptions { yes: true });
         self.connection.act(ClientMessage::StartRun { session_id: plain.clone() }).await?;
         let plain_run = ended(watch.until_it_ends().await?)?;
-        let fed_plain = self.fed(&plain, &self.aim).await?;
-        let with_note = self.produced(&session, &run).await?;
-        let without_note = self.produced(&plain, &plain_run).await?;
+        let fed_plain = self.fed(&plain, 1).await?;
+        let with_note = self.written(&session, &run, fed.attempt).await?;
+        let without_note = self.written(&plain, &plain_run, fed_plain.attempt).await?;
         let earlier_stages_equal = earlier(&run, &self.aim) == earlier(&plain_run, &self.aim);
         let shown = Shown {
             kind: "demo",
@@ -263,10 +262,7 @@ impl<'a> Demo<'a> {
         let same = if shown.earlier_stages_equal { "the same" } else { "different" };
         let seed = |seed: Option<u64>| seed.map_or("unknown".to_owned(), |seed| seed.to_string());
         output.heading(&format!("{aim}, with the note and without"));
-        let figures = |attempt: u32, of: Option<u64>| {
-            let again = if attempt > 1 { ": every further attempt adds one" } else { "" };
-            format!("attempt {attempt}, seed {}{again}", seed(of))
-        };
+        let figures = |attempt: u32, of| format!("attempt {attempt}, seed {}", seed(of));
         let with = figures(shown.note_attempt, shown.seed);
         let without = figures(shown.attempt_without_note, shown.seed_without_note);
         for (label, text, look) in [
@@ -289,19 +285,18 @@ impl<'a> Demo<'a> {
         output.say(&format!("Go on talking: correx chat {}", shown.session_id));
     }
 
-    /// What was fed to the model for the stage's last finished attempt, by the log.
-    async fn fed(&self, session: &SessionId, stage: &StageId) -> Result<Fed, ProtocolError> {
-        let (mut prompt_ids, mut attempt, mut seed) = (None, 0, None);
+    /// What was fed to the model for an attempt of the stage at which the note aims, by the log.
+    async fn fed(&self, session: &SessionId, attempt: u32) -> Result<Fed, ProtocolError> {
+        let (mut prompt_ids, mut seed) = (None, None);
         for line in self.connection.events(session, 1).await? {
             let Ok(event) = serde_json::from_str::<serde_json::Value>(&line) else { continue };
             let payload = &event["payload"];
-            if payload["stage_id"] != stage.as_str() {
+            if payload["stage_id"] != self.aim.as_str() || payload["attempt"] != attempt {
                 continue;
             }
             match payload["type"].as_str() {
                 Some("context_assembled") => {
                     prompt_ids = payload["prompt_ids"].as_str().map(BlobHash::new);
-                    attempt = payload["attempt"].as_u64().unwrap_or_default();
                 }
                 Some("inference_completed") => seed = payload["seed"].as_u64(),
                 _ => {}
@@ -311,15 +306,25 @@ impl<'a> Demo<'a> {
         let text = self.connection.blob(session, &hash).await?;
         let ids = text.split_whitespace().map(str::parse).collect::<Result<Vec<u32>, _>>();
         let ids = ids.map_err(|error| input(format!("the stored ids cannot be read: {error}")))?;
-        Ok(Fed { ids, attempt: u32::try_from(attempt).unwrap_or(u32::MAX), seed })
+        Ok(Fed { ids, attempt, seed })
     }
 
-    /// What the stage produced at which the note aims.
-    async fn produced(&self, session: &SessionId, run: &RunView) -> Result<String, ProtocolError> {
+    /// What an attempt of that stage wrote, whether it was accepted or not.
+    async fn written(
+        &self,
+        session: &SessionId,
+        run: &RunView,
+        attempt: u32,
+    ) -> Result<String, ProtocolError> {
         let stage = run.stages.iter().find(|stage| stage.stage_id == self.aim);
-        let artifact = stage.and_then(|stage| stage.artifacts.last());
-        let artifact = artifact.ok_or_else(|| input("the stage has produced nothing"))?;
-        self.connection.blob(session, &artifact.hash).await
+        let written = stage.and_then(|stage| {
+            let accepted = stage.artifacts.iter().find(|artifact| artifact.attempt == attempt);
+            let put_aside = stage.drafts.iter().find(|draft| draft.attempt == attempt);
+            let accepted = accepted.map(|artifact| artifact.hash.clone());
+            accepted.or_else(|| put_aside.and_then(|draft| draft.draft.clone()))
+        });
+        let hash = written.ok_or_else(|| input("the stage has written nothing"))?;
+        self.connection.blob(session, &hash).await
     }
 }
 

@@ -36,10 +36,10 @@ impl RunDisplay {
 
     /// Tells how `run` differs from what was told.
     pub fn run(&mut self, run: &RunView) {
-        self.notes(run);
         for stage in &run.stages {
             self.stage(stage);
         }
+        self.notes(run);
         let status = (run.status, run.waiting_for);
         if self.status.replace(status) != Some(status) {
             self.status(run);

@@ -240,3 +240,22 @@ async fn after_a_shutdown_the_data_directory_is_free_and_the_handle_says_so() {
     assert_eq!(run.waiting_for, Some(WaitReason::Interrupted));
     second.shutdown().await;
 }
+
+#[tokio::test]
+async fn what_only_reads_is_answered_whoever_owns_the_data_directory_by_then() {
+    let dir = tempfile::tempdir().unwrap();
+    let owner = connect(dir.path(), quick()).await;
+    let guest = connect(dir.path(), quick()).await;
+    let session = chat_session(&owner).await;
+    let reading = tokio::spawn(async move {
+        while !guest.is_owner().await {
+            let view = open(&guest, &session).await;
+            assert_eq!(view.summary.session_id, session);
+        }
+        guest.shutdown().await;
+    });
+    tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+    owner.shutdown().await;
+    drop(owner);
+    tokio::time::timeout(std::time::Duration::from_secs(20), reading).await.unwrap().unwrap();
+}

@@ -78,12 +78,22 @@ impl Client {
     }
 
     /// Asks for something. Errors come as [`ServerMessage::Error`].
+    ///
+    /// When the owner ends before it answered, what only reads is asked again; what acts is not,
+    /// for it may have been done.
     pub async fn request(&self, message: ClientMessage) -> ServerMessage {
-        match self.inner.link_now().await {
-            Ok(Link::Owner(owner)) => owner.app.handle(message).await,
-            Ok(Link::Remote(remote)) => remote.request(message).await,
-            Ok(Link::Closed) => ServerMessage::Error(closed()),
-            Err(error) => ServerMessage::Error(error),
+        loop {
+            let remote = match self.inner.link_now().await {
+                Ok(Link::Owner(owner)) => return owner.app.handle(message).await,
+                Ok(Link::Remote(remote)) => remote,
+                Ok(Link::Closed) => return ServerMessage::Error(closed()),
+                Err(error) => return ServerMessage::Error(error),
+            };
+            match remote.request(message.clone()).await {
+                Ok(reply) => return reply,
+                Err(_) if only_reads(&message) => remote.closed().cancelled().await,
+                Err(ended) => return ServerMessage::Error(ended.into()),
+            }
         }
     }
 
@@ -227,6 +237,21 @@ impl Inner {
         .kept("Nothing was changed.")
         .hint("Close that program and try again, or choose another data directory.")
     }
+}
+
+/// Whether asking twice is as good as asking once.
+fn only_reads(message: &ClientMessage) -> bool {
+    matches!(
+        message,
+        ClientMessage::GetOverview
+            | ClientMessage::CheckWorkflow { .. }
+            | ClientMessage::OpenSession { .. }
+            | ClientMessage::MeasureDraft { .. }
+            | ClientMessage::ReadBlob { .. }
+            | ClientMessage::ReadEvents { .. }
+            | ClientMessage::ReadTurnContext { .. }
+            | ClientMessage::GetModel
+    )
 }
 
 fn closed() -> ProtocolError {

@@ -73,13 +73,16 @@ impl Remote {
         Self { requests, open, closed }
     }
 
-    /// Asks the owner.
-    pub(super) async fn request(&self, message: ClientMessage) -> ServerMessage {
+    /// Asks the owner; an error when it ended before it answered.
+    pub(super) async fn request(
+        &self,
+        message: ClientMessage,
+    ) -> Result<ServerMessage, OwnerEnded> {
         let (answer, waiting) = oneshot::channel();
         let id = {
             let mut open = lock(&self.open);
             if open.over {
-                return ServerMessage::Error(owner_ended());
+                return Err(OwnerEnded);
             }
             open.last += 1;
             let id = open.last;
@@ -88,16 +91,16 @@ impl Remote {
         };
         let line = match serde_json::to_string(&ClientFrame { id, message }) {
             Ok(line) if line.len() <= LONGEST_MESSAGE => line,
-            Ok(line) => return self.give_up(id, too_long(line.len())),
+            Ok(line) => return Ok(self.give_up(id, too_long(line.len()))),
             Err(error) => {
                 let error = ProtocolError::new(ErrorCode::BadMessage, error.to_string());
-                return self.give_up(id, error);
+                return Ok(self.give_up(id, error));
             }
         };
         if self.requests.send(line).await.is_err() {
-            return self.give_up(id, owner_ended());
+            return Err(OwnerEnded);
         }
-        waiting.await.unwrap_or_else(|_| ServerMessage::Error(owner_ended()))
+        waiting.await.map_err(|_| OwnerEnded)
     }
 
     fn give_up(&self, id: u64, error: ProtocolError) -> ServerMessage {
@@ -190,11 +193,17 @@ fn too_long(bytes: usize) -> ProtocolError {
     .hint("Give long texts as files.")
 }
 
-fn owner_ended() -> ProtocolError {
-    ProtocolError::new(
-        ErrorCode::Internal,
-        "the process that owned the data directory has ended before it answered",
-    )
-    .kept("Everything that it had acknowledged was kept.")
-    .hint("Try again: this process takes over.")
+/// The owner ended before it answered.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct OwnerEnded;
+
+impl From<OwnerEnded> for ProtocolError {
+    fn from(OwnerEnded: OwnerEnded) -> Self {
+        ProtocolError::new(
+            ErrorCode::Internal,
+            "the process that owned the data directory has ended before it answered",
+        )
+        .kept("Everything that it had acknowledged was kept.")
+        .hint("Try again: this process takes over.")
+    }
 }
