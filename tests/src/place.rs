@@ -29,10 +29,8 @@ pub fn program(name: &str) -> PathBuf {
 /// # Panics
 /// When it has not been fetched.
 pub fn model() -> PathBuf {
-    let path = std::env::var_os("CORREX_MODEL").map_or_else(
-        || root().join("models/SmolLM2-135M-Instruct.Q4_1.gguf"),
-        PathBuf::from,
-    );
+    let path = std::env::var_os("CORREX_MODEL")
+        .map_or_else(|| root().join("models/SmolLM2-135M-Instruct.Q4_1.gguf"), PathBuf::from);
     assert!(path.is_file(), "{} is missing: run `cargo xtask setup`", path.display());
     path
 }

@@ -79,8 +79,7 @@ impl Window {
     /// # Panics
     /// When it does not come, with what the window shows instead.
     pub async fn css(&self, selector: &str, patience: Duration) -> Element {
-        let found =
-            self.page.wait().at_most(patience).for_element(Locator::Css(selector)).await;
+        let found = self.page.wait().at_most(patience).for_element(Locator::Css(selector)).await;
         match found {
             Ok(element) => element,
             Err(error) => {

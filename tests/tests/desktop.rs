@@ -29,8 +29,14 @@ mod desktop {
         // An example, on the text that comes with it.
         window.click("new-session").await;
         window.css("[data-testid=example][data-name=meeting-notes]", MODEL).await;
-        window.page.find(fantoccini::Locator::Css("[data-name=meeting-notes]")).await.unwrap()
-            .click().await.unwrap();
+        window
+            .page
+            .find(fantoccini::Locator::Css("[data-name=meeting-notes]"))
+            .await
+            .unwrap()
+            .click()
+            .await
+            .unwrap();
         window.click("create-session").await;
         window.css("[data-testid=stage][data-status=running]", MODEL).await;
 
@@ -45,7 +51,8 @@ mod desktop {
         // The answer streams: its text grows before it is complete.
         let begun = Instant::now();
         let mut lengths = Vec::new();
-        while window.count("[data-testid=turn][data-role=ROUTER][data-status=complete]").await == 0 {
+        while window.count("[data-testid=turn][data-role=ROUTER][data-status=complete]").await == 0
+        {
             let text = window.text("[data-testid=turn][data-role=ROUTER]").await;
             lengths.push(text.len());
             assert!(begun.elapsed() < MODEL, "no answer; lengths seen: {lengths:?}");

@@ -156,7 +156,8 @@ prompt = "{{ artifacts.facts }}\n\nWrite a short message to a friend about this.
     }
 
     fn words(vocabulary: &Vocabulary, ids: &[u32]) -> String {
-        let bytes: Vec<u8> = ids.iter().flat_map(|id| vocabulary.reply_bytes(*id)).copied().collect();
+        let bytes: Vec<u8> =
+            ids.iter().flat_map(|id| vocabulary.reply_bytes(*id)).copied().collect();
         String::from_utf8_lossy(&bytes).into_owned()
     }
 
@@ -175,10 +176,7 @@ prompt = "{{ artifacts.facts }}\n\nWrite a short message to a friend about this.
                 session_id: steered.clone(),
                 text: NOTE.into(),
                 mode: ChatMode::Steering,
-                target: SteerTarget {
-                    stage_id: Some("message".into()),
-                    scope: SteerScope::Onward,
-                },
+                target: SteerTarget { stage_id: Some("message".into()), scope: SteerScope::Onward },
                 client_message_id: None,
             })
             .await;

@@ -27,7 +27,6 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use correx_infrastructure::Loading;
-use correx_infrastructure::link::threads;
 use correx_protocol::{ErrorCode, ProtocolError};
 
 use args::{Cli, Command, Common, ModelCommand, WorkflowCommand};
@@ -57,8 +56,6 @@ fn start(cli: Cli, output: &Output) -> Outcome {
     let internal = |error: std::io::Error| {
         ProtocolError::new(ErrorCode::Internal, format!("the program could not start: {error}"))
     };
-    let wanted = connection::options(&cli.common, Loading::WhenNeeded).wanted_threads();
-    threads::compute_with(wanted).map_err(internal)?;
     match cli.command {
         Command::Model(command) if !matches!(command, ModelCommand::Show) => {
             model::on_file(command, &cli.common, output)

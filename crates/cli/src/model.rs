@@ -54,7 +54,7 @@ pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outco
     match command {
         ModelCommand::Show => Err(input("show is not a command on a file")),
         ModelCommand::Bench { file, prompt, reply } => {
-            let plan = BenchPlan { prompt, reply, threads: common.threads };
+            let plan = BenchPlan { prompt, reply, threads: threads(common) };
             let report = measure(&file_or_default(file, common)?, plan).map_err(failed)?;
             output.object(&report);
             Ok(Ending::Done)
@@ -73,7 +73,8 @@ pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outco
             } else {
                 GenerationConfig { seed, max_tokens: tokens, ..GenerationConfig::default() }
             };
-            generate(&path, &config, if ids { Form::Ids } else { Form::Text }, output)
+            let model = load(&path, threads(common), output)?;
+            generate(&model, &config, if ids { Form::Ids } else { Form::Text }, output)
         }
     }
 }
@@ -84,20 +85,28 @@ enum Form {
     Ids,
 }
 
-fn generate(path: &Path, config: &GenerationConfig, form: Form, output: &Output) -> Outcome {
+/// How many threads were asked for, here or in the environment.
+fn threads(common: &Common) -> Option<usize> {
+    options(common, Loading::WhenNeeded).threads
+}
+
+fn load(path: &Path, threads: Option<usize>, output: &Output) -> Result<RawModel, ProtocolError> {
+    let bar = output.bar(1, "loading");
+    let model = RawModel::load_with(path, threads, |progress| {
+        bar.set_length(progress.total);
+        bar.set_position(progress.done);
+    });
+    bar.finish_and_clear();
+    model.map_err(failed)
+}
+
+fn generate(model: &RawModel, config: &GenerationConfig, form: Form, output: &Output) -> Outcome {
     #[derive(Serialize)]
     struct Generated<'a> {
         ids: &'a [u32],
         text: String,
     }
     let prompt = standard_input()?;
-    let bar = output.bar(1, "loading");
-    let model = RawModel::load(path, |progress| {
-        bar.set_length(progress.total);
-        bar.set_position(progress.done);
-    })
-    .map_err(failed)?;
-    bar.finish_and_clear();
     let prompt = model.vocabulary().encode(&prompt).map_err(failed)?;
     let ids = model.generate_ids(&prompt, config, |_| {}).map_err(failed)?;
     let text = text_of(model.vocabulary(), &ids);

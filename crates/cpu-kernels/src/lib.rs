@@ -5,6 +5,9 @@
 //! - [`packed`]: [`PackedMatrix`], weights in the order in which they are multiplied.
 //! - [`quantized`]: [`QuantizedRows`], activations as small integers.
 //! - [`multiply`](mod@multiply): [`multiply_many`], several matrices with the same activations.
+//! - [`attention`]: [`attend`], queries against keys and values.
+//! - [`gate`]: [`swiglu`], what stands between the feed-forward products.
+//! - `exponential`: the exponential function in a form that fills wide registers.
 //! - [`threads`]: [`Threads`], who computes.
 //! - `instructions`: what this processor can do; `portable` and `avx2`: the same sums, twice.
 //! - `storage`, `columns`: memory that is aligned, and output that several threads fill.
@@ -14,9 +17,12 @@
 //! product scaled in single precision. Threads, neighbouring rows and the kind of processor change
 //! no bit of it.
 
+pub mod attention;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
 mod columns;
+mod exponential;
+pub mod gate;
 mod instructions;
 pub mod kind;
 pub mod multiply;
@@ -26,6 +32,8 @@ pub mod quantized;
 mod storage;
 pub mod threads;
 
+pub use attention::{Heads, attend};
+pub use gate::swiglu;
 pub use kind::BlockKind;
 pub use multiply::{Product, ShapeError, multiply_many};
 pub use packed::{PackError, PackedMatrix};

@@ -78,6 +78,42 @@ impl Threads {
     }
 }
 
+impl Threads {
+    /// Calls `work` once for every part of `size` elements of `output` (the last may be shorter),
+    /// with its number.
+    ///
+    /// # Panics
+    /// `size` is zero.
+    pub fn each_part<T: Send>(
+        &self,
+        output: &mut [T],
+        size: usize,
+        work: impl Fn(usize, &mut [T]) + Sync,
+    ) {
+        match &self.pool {
+            Some(pool) if output.len() > size => {
+                pool.install(|| parts(0, output, size, &work));
+            }
+            _ => output.chunks_mut(size).enumerate().for_each(|(number, part)| work(number, part)),
+        }
+    }
+}
+
+fn parts<T: Send>(
+    first: usize,
+    output: &mut [T],
+    size: usize,
+    work: &(impl Fn(usize, &mut [T]) + Sync),
+) {
+    let count = output.len().div_ceil(size);
+    if count <= 1 {
+        return work(first, output);
+    }
+    let middle = count / 2;
+    let (front, back) = output.split_at_mut(middle * size);
+    rayon::join(|| parts(first, front, size, work), || parts(first + middle, back, size, work));
+}
+
 fn halves(start: usize, end: usize, work: &(impl Fn(usize) + Sync)) {
     match end - start {
         0 => {}
@@ -105,6 +141,21 @@ mod tests {
                 let mut done = done.into_inner().unwrap();
                 done.sort_unstable();
                 assert_eq!(done, (0..pieces).collect::<Vec<_>>());
+            }
+        }
+    }
+
+    #[test]
+    fn every_part_is_given_out_once_with_its_number() {
+        for count in 1..4 {
+            let threads = Threads::new(count).unwrap();
+            for length in [1, 4, 5, 37] {
+                let mut output = vec![0; length];
+                threads.each_part(&mut output, 5, |number, part| {
+                    part.iter_mut().for_each(|element| *element += number + 1);
+                });
+                let expected: Vec<usize> = (0..length).map(|place| place / 5 + 1).collect();
+                assert_eq!(output, expected);
             }
         }
     }

@@ -38,16 +38,19 @@ impl Engine {
         Self { inference: Arc::new(SingleProvider::new(provider)), model, wake: Arc::new(|| {}) }
     }
 
-    /// The in-process model; loaded in the background, when `loading` says.
-    pub fn in_process(locations: Locations, loading: Loading) -> Self {
+    /// The in-process model; loaded in the background, when `loading` says. It computes with
+    /// `threads` threads; `None`: as many as there are processor cores.
+    pub fn in_process(locations: Locations, threads: Option<usize>, loading: Loading) -> Self {
         let name = match &locations.named {
             Some(file) => file_name(file),
             None => Catalogue::embedded()
                 .map(|catalogue| catalogue.default_model().name.clone())
                 .unwrap_or_default(),
         };
-        let router =
-            Arc::new(LoadingRouter::new(name, Box::new(move |report| load(&locations, report))));
+        let router = Arc::new(LoadingRouter::new(
+            name,
+            Box::new(move |report| load(&locations, threads, report)),
+        ));
         if loading == Loading::AtStart {
             router.wake();
         }
@@ -223,6 +226,7 @@ fn in_one_line(error: &ProtocolError) -> String {
 /// Finds the model's file and loads it. Blocks.
 fn load(
     locations: &Locations,
+    threads: Option<usize>,
     report: &dyn Fn(f32),
 ) -> Result<Arc<dyn InferenceProvider>, ProtocolError> {
     let failed = |message: String| ProtocolError::new(ErrorCode::Model, message);
@@ -230,7 +234,8 @@ fn load(
     let path = locations
         .find(catalogue.default_model())
         .map_err(|error| failed(error.to_string()).hint(error.hint()))?;
-    let provider = CandleProvider::load(&path, LoadOptions::default(), |progress| {
+    let options = LoadOptions { threads, ..LoadOptions::default() };
+    let provider = CandleProvider::load(&path, options, |progress| {
         report((progress.done as f64 / progress.total.max(1) as f64) as f32);
     })
     .map_err(|error| failed(error.to_string()))?;

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use correx_cpu_kernels::Heads;
 use thiserror::Error;
 
 use crate::inspect::Gguf;
@@ -182,9 +183,9 @@ impl DecoderConfig {
         self.kv_heads * self.head
     }
 
-    /// Query heads per key head.
-    pub(super) fn group(&self) -> usize {
-        self.heads / self.kv_heads
+    /// How the heads of queries, keys and values lie.
+    pub(super) fn heads(&self) -> Heads {
+        Heads { width: self.head, kv: self.kv_heads, group: self.heads / self.kv_heads }
     }
 }
 

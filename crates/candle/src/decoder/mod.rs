@@ -189,12 +189,8 @@ impl Decoder {
                 &value.narrow(0, row, rows)?,
             )?;
             let (keys, values) = segment.cache.layer(number);
-            let attention = Attention {
-                head: config.head,
-                group: config.group(),
-                before: segment.cache.len(),
-                threads,
-            };
+            let attention =
+                Attention { heads: config.heads(), before: segment.cache.len(), threads };
             let query = query.narrow(0, row, rows)?;
             mixed.push(query.apply_op3_no_bwd(keys, values, &attention)?);
             row += rows;
@@ -203,7 +199,7 @@ impl Decoder {
         let state = (layer.output.apply(&mixed, threads)? + state)?;
         let input = state.apply_op2_no_bwd(&layer.feed_norm, &norm)?;
         let [gate, up] = Linear::apply_all([&layer.gate, &layer.up], &input, threads)?;
-        let inner = gate.apply_op2_no_bwd(&up, &SwiGlu)?;
+        let inner = gate.apply_op2_no_bwd(&up, &SwiGlu { threads })?;
         Ok((layer.down.apply(&inner, threads)? + state)?)
     }
 

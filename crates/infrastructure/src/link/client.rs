@@ -204,7 +204,8 @@ impl Inner {
             let named = self.options.model.clone().or_else(|| settings.model.file.clone());
             let program = std::env::current_exe().ok();
             let locations = Locations::usual(named, &self.data_dir, program.as_deref());
-            Engine::in_process(locations, self.options.loading)
+            let threads = self.options.threads.or(settings.model.threads);
+            Engine::in_process(locations, threads, self.options.loading)
         });
         let app = App::open(AppParts {
             store,

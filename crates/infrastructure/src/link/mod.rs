@@ -10,7 +10,6 @@
 //! - `host`: the owner's side of it.
 //! - `remote`: a client's side of it.
 //! - `lines`: newline-delimited messages of bounded length.
-//! - [`threads`]: how many threads compute.
 
 mod address;
 pub mod client;
@@ -18,7 +17,6 @@ mod host;
 mod lines;
 pub mod options;
 mod remote;
-pub mod threads;
 
 pub use client::Client;
 pub use options::ConnectOptions;

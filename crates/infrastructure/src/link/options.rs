@@ -8,7 +8,6 @@ use correx_protocol::{ErrorCode, ProtocolError};
 use directories::ProjectDirs;
 
 use crate::engine::{Engine, Loading};
-use crate::settings::Settings;
 
 /// How to connect. `Default` is the usual data directory with its own settings.
 #[derive(Clone, Default)]
@@ -63,15 +62,6 @@ impl ConnectOptions {
                 .hint("Choose one with `--data-dir DIR` or the variable CORREX_DATA_DIR.")
             },
         )
-    }
-
-    /// How many threads the person wants: named here, or in the data directory's settings.
-    /// Settings with a mistake say nothing here; connecting reports them.
-    pub fn wanted_threads(&self) -> Option<usize> {
-        self.threads.or_else(|| {
-            let settings = Settings::load(&self.resolve_data_dir().ok()?).ok()?;
-            settings.model.threads
-        })
     }
 }
 
