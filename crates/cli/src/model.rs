@@ -18,7 +18,7 @@ use crate::watch;
 
 /// Shows the model that is loaded here.
 pub async fn show(connection: &Connection) -> Outcome {
-    let model = watch::model_ready(connection).await?;
+    let model = with_checksum(connection).await?;
     let output = &connection.output;
     if output.format() == Format::Json {
         output.object(&model);
@@ -29,6 +29,20 @@ pub async fn show(connection: &Connection) -> Outcome {
         ModelState::Ready => Ending::Done,
         _ => Ending::Failed,
     })
+}
+
+/// The model with its file's checksum, which is computed in the background: waited for a while,
+/// and left out when the file is too large for that.
+async fn with_checksum(connection: &Connection) -> Result<ModelView, ProtocolError> {
+    let mut model = watch::model_ready(connection).await?;
+    for _ in 0..100 {
+        if model.sha256.is_some() {
+            break;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        model = watch::model_ready(connection).await?;
+    }
+    Ok(model)
 }
 
 fn described(model: &ModelView) -> String {
