@@ -1,5 +1,7 @@
 //! A process that ends without warning loses nothing that was acknowledged.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // A test ends at the first surprise.
+
 mod real_model {
     use correx_tests::place;
     use correx_tests::terminal::{Terminal, kinds};

@@ -1,5 +1,6 @@
 //! The real window with the real model, as a person uses it.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // A test ends at the first surprise.
 #![cfg(target_os = "linux")]
 
 mod desktop {

@@ -1,5 +1,7 @@
 //! A whole run with the real model: what is asked, steered, fed and written.
 
+#![allow(clippy::unwrap_used, clippy::panic)] // A test ends at the first surprise.
+
 mod real_model {
     use std::collections::BTreeMap;
     use std::path::Path;

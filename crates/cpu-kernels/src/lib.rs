@@ -7,7 +7,7 @@
 //! - [`multiply`](mod@multiply): [`multiply_many`], several matrices with the same activations.
 //! - [`attention`]: [`attend`], queries against keys and values.
 //! - [`gate`]: [`swiglu`], what stands between the feed-forward products.
-//! - `exponential`: the exponential function in a form that fills wide registers.
+//! - `arithmetic`, `exponential`: eight numbers at a time; the exponential function in a form that fills wide registers.
 //! - [`threads`]: [`Threads`], who computes.
 //! - `instructions`: what this processor can do; `portable` and `avx2`: the same sums, twice.
 //! - `storage`, `columns`: memory that is aligned, and output that several threads fill.
@@ -17,6 +17,7 @@
 //! product scaled in single precision. Threads, neighbouring rows and the kind of processor change
 //! no bit of it.
 
+mod arithmetic;
 pub mod attention;
 #[cfg(target_arch = "x86_64")]
 mod avx2;
