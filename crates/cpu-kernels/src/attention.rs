@@ -1,0 +1,346 @@
+//! Grouped-query attention: queries against keys and values.
+
+#![allow(clippy::needless_range_loop, reason = "the same place is meant in several arrays")]
+
+#[cfg(target_arch = "x86_64")]
+use crate::arithmetic::Avx2;
+use crate::arithmetic::{Arithmetic, LANES, Plain};
+use crate::columns::Columns;
+use crate::exponential::exp;
+use crate::instructions::Instructions;
+use crate::multiply::ShapeError;
+use crate::threads::Threads;
+
+/// Rows of queries that share a look at the keys.
+const ROWS: usize = 16;
+/// Tokens whose keys are turned at once.
+const TOKENS: usize = 16;
+/// Queries that are computed side by side.
+const QUERIES: usize = 4;
+/// Elements of a head that are summed at once.
+const WIDTH: usize = 16;
+/// Products up to which one thread does everything.
+const INLINE: usize = 1 << 16;
+
+/// How queries, keys and values are laid out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heads {
+    /// Numbers of a head.
+    pub width: usize,
+    /// Heads of keys, and of values, in a row.
+    pub kv: usize,
+    /// Heads of queries per head of keys.
+    pub group: usize,
+}
+
+impl Heads {
+    fn kv_width(self) -> usize {
+        self.width * self.kv
+    }
+
+    fn query_width(self) -> usize {
+        self.kv_width() * self.group
+    }
+}
+
+/// Rows of queries against rows of keys and values, one per token. Row `i` of `queries` sees the
+/// tokens up to `before + i`. `output` has the form of `queries`.
+///
+/// Every sum goes over a head's elements or over the tokens in ascending order, in one go (the
+/// shares' own sum: in eight strands), so that neither threads nor how rows come together
+/// changes a bit.
+///
+/// # Errors
+/// The lengths do not fit; nothing is written then.
+pub fn attend(
+    heads: Heads,
+    before: usize,
+    queries: &[f32],
+    keys: &[f32],
+    values: &[f32],
+    output: &mut [f32],
+    threads: &Threads,
+) -> Result<(), ShapeError> {
+    let (width, kv_width) = (heads.query_width(), heads.kv_width());
+    if width == 0 || !queries.len().is_multiple_of(width) {
+        return Err(ShapeError::Activations { length: queries.len(), columns: width });
+    }
+    let rows = queries.len() / width;
+    let expected = (before + rows) * kv_width;
+    for length in [keys.len(), values.len()] {
+        if length < expected {
+            return Err(ShapeError::Activations { length, columns: kv_width });
+        }
+    }
+    if output.len() != queries.len() {
+        return Err(ShapeError::Output { expected: queries.len(), found: output.len() });
+    }
+    let work = Work { heads, before, queries, keys, values, output: Columns::new(output, width) };
+    let instructions = Instructions::detect();
+    let piece = |number: usize| {
+        let (block, head) = (number / heads.kv, number % heads.kv);
+        let range = block * ROWS..((block + 1) * ROWS).min(rows);
+        match instructions {
+            // SAFETY: plain code needs nothing.
+            Instructions::Portable => unsafe { work.piece::<Plain>(range, head) },
+            // SAFETY: the processor has these instructions.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { work.piece_avx2(range, head) },
+        }
+    };
+    let pieces = rows.div_ceil(ROWS) * heads.kv;
+    // Waking threads costs more than little work does.
+    if rows * (before + rows) * width < INLINE {
+        (0..pieces).for_each(piece);
+    } else {
+        threads.each(pieces, piece);
+    }
+    Ok(())
+}
+
+struct Work<'a> {
+    heads: Heads,
+    before: usize,
+    queries: &'a [f32],
+    keys: &'a [f32],
+    values: &'a [f32],
+    output: Columns<'a>,
+}
+
+/// A query, and how many tokens it sees.
+struct Query<'a> {
+    numbers: &'a [f32],
+    seen: usize,
+    row: usize,
+    column: usize,
+}
+
+impl Work<'_> {
+    /// The same code, for wider registers.
+    ///
+    /// # Safety
+    /// The processor has AVX2 and FMA.
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn piece_avx2(&self, rows: std::ops::Range<usize>, head: usize) {
+        // SAFETY: the caller's promise.
+        unsafe { self.piece::<Avx2>(rows, head) };
+    }
+
+    /// Everything for `rows` and one head of keys.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `A`.
+    #[inline(always)]
+    unsafe fn piece<A: Arithmetic>(&self, rows: std::ops::Range<usize>, head: usize) {
+        let Heads { width, group, .. } = self.heads;
+        let queries: Vec<Query<'_>> = rows
+            .flat_map(|row| (0..group).map(move |member| (row, member)))
+            .map(|(row, member)| {
+                let column = (head * group + member) * width;
+                let start = row * self.heads.query_width() + column;
+                let numbers = &self.queries[start..start + width];
+                Query { numbers, seen: self.before + row + 1, row, column }
+            })
+            .collect();
+        let Some(most) = queries.last().map(|query| query.seen) else { return };
+        let padded = most.next_multiple_of(TOKENS);
+        let mut scores = vec![0.0; queries.len() * padded];
+        let mut turned = vec![[0.0; TOKENS]; width];
+        for first in (0..most).step_by(TOKENS) {
+            self.turn(first..(first + TOKENS).min(most), head, &mut turned);
+            for (queries, scores) in
+                queries.chunks(QUERIES).zip(scores.chunks_mut(QUERIES * padded))
+            {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match queries.len() {
+                        4 => products::<4, A>(queries, &turned, scores, padded, first),
+                        3 => products::<3, A>(queries, &turned, scores, padded, first),
+                        2 => products::<2, A>(queries, &turned, scores, padded, first),
+                        _ => products::<1, A>(queries, &turned, scores, padded, first),
+                    }
+                }
+            }
+        }
+        let scale = 1.0 / (width as f32).sqrt();
+        for (query, scores) in queries.iter().zip(scores.chunks_exact_mut(padded)) {
+            // SAFETY: the caller's promise.
+            unsafe { softmax::<A>(&mut scores[..query.seen], scale) };
+        }
+        let mut sums = vec![0.0; QUERIES * width];
+        for (queries, scores) in queries.chunks(QUERIES).zip(scores.chunks(QUERIES * padded)) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                match queries.len() {
+                    4 => self.mix::<4, A>(queries, scores, padded, head, &mut sums),
+                    3 => self.mix::<3, A>(queries, scores, padded, head, &mut sums),
+                    2 => self.mix::<2, A>(queries, scores, padded, head, &mut sums),
+                    _ => self.mix::<1, A>(queries, scores, padded, head, &mut sums),
+                }
+            }
+            for (query, sums) in queries.iter().zip(sums.chunks_exact(width)) {
+                // SAFETY: this row and head of the output belongs to this piece alone.
+                unsafe { self.output.write(query.row, query.column, sums) };
+            }
+        }
+    }
+
+    /// Writes the keys of some tokens so that those of one element lie together.
+    #[inline(always)]
+    fn turn(&self, tokens: std::ops::Range<usize>, head: usize, turned: &mut [[f32; TOKENS]]) {
+        let (width, stride) = (self.heads.width, self.heads.kv_width());
+        for (place, token) in tokens.enumerate() {
+            let keys = &self.keys[token * stride + head * width..][..width];
+            for (turned, key) in turned.iter_mut().zip(keys) {
+                turned[place] = *key;
+            }
+        }
+    }
+
+    /// The values of the tokens that each query sees, by its shares.
+    ///
+    /// # Safety
+    /// The processor has the instructions of `A`.
+    #[inline(always)]
+    unsafe fn mix<const Q: usize, A: Arithmetic>(
+        &self,
+        queries: &[Query<'_>],
+        scores: &[f32],
+        padded: usize,
+        head: usize,
+        output: &mut [f32],
+    ) {
+        let (width, stride) = (self.heads.width, self.heads.kv_width());
+        let values = &self.values[head * width..];
+        // What all of them see; what later ones see beyond that comes after, so that the order
+        // is the same for each.
+        let common = queries[0].seen;
+        let shares: [&[f32]; Q] = std::array::from_fn(|query| &scores[query * padded..][..padded]);
+        let whole = width / WIDTH * WIDTH;
+        for column in (0..whole).step_by(WIDTH) {
+            // SAFETY: the caller's promise.
+            unsafe {
+                let mut sums = [[A::splat(0.0); WIDTH / LANES]; Q];
+                for (token, values) in values.chunks(stride).take(common).enumerate() {
+                    let (values, _) = values[column..column + WIDTH].as_chunks();
+                    let values = [A::load(&values[0]), A::load(&values[1])];
+                    for query in 0..Q {
+                        let share = A::splat(shares[query][token]);
+                        for part in 0..WIDTH / LANES {
+                            sums[query][part] =
+                                A::multiply_add(share, values[part], sums[query][part]);
+                        }
+                    }
+                }
+                for query in 0..Q {
+                    let output = &mut output[query * width + column..][..WIDTH];
+                    let (output, _) = output.as_chunks_mut();
+                    for part in 0..WIDTH / LANES {
+                        A::store(sums[query][part], &mut output[part]);
+                    }
+                }
+            }
+        }
+        for (number, query) in queries.iter().enumerate() {
+            let sums = &mut output[number * width..][..width];
+            sums[whole..].fill(0.0);
+            let mut add = |token: usize, columns: std::ops::Range<usize>| {
+                let values = &values[token * stride..][..width];
+                for (sum, value) in sums[columns.clone()].iter_mut().zip(&values[columns]) {
+                    // SAFETY: the caller's promise.
+                    *sum = unsafe { A::multiply_add_one(shares[number][token], *value, *sum) };
+                }
+            };
+            (0..common).for_each(|token| add(token, whole..width));
+            (common..query.seen).for_each(|token| add(token, 0..width));
+        }
+    }
+}
+
+/// The products of `Q` queries with the turned keys, into their scores from `first` on.
+///
+/// # Safety
+/// The processor has the instructions of `A`.
+#[inline(always)]
+unsafe fn products<const Q: usize, A: Arithmetic>(
+    queries: &[Query<'_>],
+    turned: &[[f32; TOKENS]],
+    scores: &mut [f32],
+    padded: usize,
+    first: usize,
+) {
+    let queries: [&[f32]; Q] = std::array::from_fn(|query| &queries[query].numbers[..turned.len()]);
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut sums = [[A::splat(0.0); TOKENS / LANES]; Q];
+        for (element, keys) in turned.iter().enumerate() {
+            let (keys, _) = keys.as_chunks();
+            let keys = [A::load(&keys[0]), A::load(&keys[1])];
+            for query in 0..Q {
+                let number = A::splat(queries[query][element]);
+                for part in 0..TOKENS / LANES {
+                    sums[query][part] = A::multiply_add(number, keys[part], sums[query][part]);
+                }
+            }
+        }
+        for query in 0..Q {
+            let (scores, _) = scores[query * padded + first..][..TOKENS].as_chunks_mut();
+            for part in 0..TOKENS / LANES {
+                A::store(sums[query][part], &mut scores[part]);
+            }
+        }
+    }
+}
+
+/// Makes scores to shares of one.
+///
+/// # Safety
+/// The processor has the instructions of `A`.
+#[inline(always)]
+unsafe fn softmax<A: Arithmetic>(scores: &mut [f32], scale: f32) {
+    // SAFETY: the caller's promise.
+    let most = unsafe {
+        strands::<A>(scores, f32::NEG_INFINITY, |score, most| A::greater(score, most))
+            .into_iter()
+            .fold(f32::NEG_INFINITY, f32::max)
+    };
+    for score in scores.iter_mut() {
+        // SAFETY: the caller's promise.
+        *score = unsafe { exp::<A>((*score - most) * scale) };
+    }
+    // SAFETY: the caller's promise.
+    let sums = unsafe { strands::<A>(scores, 0.0, |score, sum| A::add(score, sum)) };
+    let inverse = 1.0 / sums.iter().sum::<f32>();
+    for score in scores.iter_mut() {
+        *score *= inverse;
+    }
+}
+
+/// Folds numbers in eight strands: the first, ninth, … the second, tenth, …. `neutral` fills up.
+///
+/// # Safety
+/// The processor has the instructions of `A`.
+#[inline(always)]
+unsafe fn strands<A: Arithmetic>(
+    numbers: &[f32],
+    neutral: f32,
+    fold: impl Fn(A::Eight, A::Eight) -> A::Eight,
+) -> [f32; LANES] {
+    let (whole, rest) = numbers.as_chunks();
+    let mut last = [neutral; LANES];
+    last[..rest.len()].copy_from_slice(rest);
+    let mut strands = [neutral; LANES];
+    // SAFETY: the caller's promise.
+    unsafe {
+        let mut folded = A::splat(neutral);
+        for numbers in whole.iter().chain([&last]) {
+            folded = fold(A::load(numbers), folded);
+        }
+        A::store(folded, &mut strands);
+    }
+    strands
+}
+
+#[cfg(test)]
+mod tests;

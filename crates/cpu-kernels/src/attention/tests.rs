@@ -1,0 +1,94 @@
+use proptest::prelude::*;
+
+use super::*;
+
+/// Numbers from -1 to 1 that look random and are always the same.
+fn numbers(seed: u64, count: usize) -> Vec<f32> {
+    let mut state = seed;
+    std::iter::repeat_with(|| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 40) as f32 / (1u64 << 23) as f32 - 1.0
+    })
+    .take(count)
+    .collect()
+}
+
+/// The definition, in double precision.
+fn exact(heads: Heads, before: usize, queries: &[f32], keys: &[f32], values: &[f32]) -> Vec<f64> {
+    let at = |rows: &[f32], token: usize, head: usize, element: usize| {
+        f64::from(rows[token * heads.kv_width() + head * heads.width + element])
+    };
+    let mut output = Vec::new();
+    for (number, query) in queries.chunks_exact(heads.width).enumerate() {
+        let per_row = heads.kv * heads.group;
+        let (row, head) = (number / per_row, number % per_row / heads.group);
+        let scores: Vec<f64> = (0..=before + row)
+            .map(|token| {
+                let products = query.iter().enumerate();
+                let product: f64 = products
+                    .map(|(element, query)| f64::from(*query) * at(keys, token, head, element))
+                    .sum();
+                (product / (heads.width as f64).sqrt()).exp()
+            })
+            .collect();
+        let all: f64 = scores.iter().sum();
+        output.extend((0..heads.width).map(|element| {
+            let shares = scores.iter().enumerate();
+            shares.map(|(token, score)| score / all * at(values, token, head, element)).sum::<f64>()
+        }));
+    }
+    output
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn it_agrees_with_the_definition_and_depends_on_nothing_else(
+        seed: u64,
+        width in prop::sample::select(&[2usize, 12, 16, 40, 64][..]),
+        kv in 1usize..4,
+        group in 1usize..4,
+        before in 0usize..60,
+        rows in 1usize..40,
+        cut in 0usize..40,
+    ) {
+        let heads = Heads { width, kv, group };
+        let queries = numbers(seed, rows * heads.query_width());
+        // What lies behind the last token is not looked at.
+        let mut keys = numbers(seed ^ 1, (before + rows) * heads.kv_width());
+        let mut values = numbers(seed ^ 2, (before + rows) * heads.kv_width());
+        keys.extend([f32::NAN; 1000]);
+        values.extend([f32::NAN; 1000]);
+        let compute = |queries: &[f32], before: usize, threads: &Threads| {
+            let mut output = vec![f32::NAN; queries.len()];
+            attend(heads, before, queries, &keys, &values, &mut output, threads).unwrap();
+            output
+        };
+        let one = compute(&queries, before, &Threads::single());
+        for (found, exact) in one.iter().zip(exact(heads, before, &queries, &keys, &values)) {
+            prop_assert!((f64::from(*found) - exact).abs() < 1e-5, "{found} for {exact}");
+        }
+        prop_assert_eq!(&compute(&queries, before, &Threads::new(2).unwrap()), &one);
+        let cut = cut.min(rows);
+        let (front, back) = queries.split_at(cut * heads.query_width());
+        let mut parts = compute(front, before, &Threads::single());
+        parts.extend(compute(back, before + cut, &Threads::single()));
+        prop_assert_eq!(&parts, &one);
+    }
+}
+
+#[test]
+fn lengths_that_do_not_fit_are_errors() {
+    let heads = Heads { width: 4, kv: 2, group: 3 };
+    let found = |before: usize, queries: usize, tokens: usize, room: usize| {
+        let keys = vec![0.0; tokens * 8];
+        let mut output = vec![0.0; room];
+        attend(heads, before, &vec![0.0; queries], &keys, &keys, &mut output, &Threads::single())
+    };
+    assert_eq!(found(1, 48, 3, 48), Ok(()));
+    assert!(found(2, 48, 3, 48).is_err() && found(1, 47, 3, 47).is_err());
+    assert!(found(1, 48, 3, 47).is_err());
+    let empty = Heads { width: 0, kv: 2, group: 3 };
+    assert!(attend(empty, 0, &[], &[], &[], &mut [], &Threads::single()).is_err());
+}

@@ -1,0 +1,87 @@
+//! What stands between the products of the feed-forward part.
+
+#[cfg(target_arch = "x86_64")]
+use crate::arithmetic::Avx2;
+use crate::arithmetic::{Arithmetic, Plain};
+use crate::exponential::exp;
+use crate::instructions::Instructions;
+use crate::multiply::ShapeError;
+use crate::threads::Threads;
+
+/// Elements that are worth a piece of work of their own.
+const PIECE: usize = 1 << 13;
+
+/// `silu(gate) * up`, element by element, over `gate`.
+///
+/// # Errors
+/// The lengths differ; nothing is changed then.
+pub fn swiglu(gate: &mut [f32], up: &[f32], threads: &Threads) -> Result<(), ShapeError> {
+    if gate.len() != up.len() {
+        return Err(ShapeError::Output { expected: up.len(), found: gate.len() });
+    }
+    let instructions = Instructions::detect();
+    threads.each_part(gate, PIECE, |number, gate| {
+        let up = &up[number * PIECE..][..gate.len()];
+        match instructions {
+            // SAFETY: plain code needs nothing.
+            Instructions::Portable => unsafe { part::<Plain>(gate, up) },
+            // SAFETY: the processor has these instructions.
+            #[cfg(target_arch = "x86_64")]
+            Instructions::Avx2 => unsafe { part_avx2(gate, up) },
+        }
+    });
+    Ok(())
+}
+
+/// The same code, for wider registers.
+///
+/// # Safety
+/// The processor has AVX2 and FMA.
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn part_avx2(gate: &mut [f32], up: &[f32]) {
+    // SAFETY: the caller's promise.
+    unsafe { part::<Avx2>(gate, up) };
+}
+
+/// # Safety
+/// The processor has the instructions of `A`.
+#[inline(always)]
+unsafe fn part<A: Arithmetic>(gate: &mut [f32], up: &[f32]) {
+    for (gate, up) in gate.iter_mut().zip(up) {
+        // SAFETY: the caller's promise.
+        *gate = *gate / (1.0 + unsafe { exp::<A>(-*gate) }) * up;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gate_of_zero_closes_and_a_large_one_opens() {
+        let mut gate = [0f32, 20.0, -20.0, -200.0, 200.0, f32::NAN];
+        swiglu(&mut gate, &[5.0, 2.0, 2.0, 3.0, 3.0, 1.0], &Threads::single()).unwrap();
+        for (found, expected) in gate.iter().zip([0.0, 40.0, 0.0, 0.0, 600.0]) {
+            assert!((found - expected).abs() < 1e-5, "{gate:?}");
+        }
+        assert!(gate[5].is_nan());
+        assert!(swiglu(&mut gate, &[1.0], &Threads::single()).is_err());
+    }
+
+    #[test]
+    fn threads_change_nothing() {
+        let up: Vec<f32> = (0..3 * PIECE + 5).map(|place| (place % 100) as f32).collect();
+        let mut one: Vec<f32> = up.iter().map(|up| up / 7.0 - 5.0).collect();
+        let mut two = one.clone();
+        swiglu(&mut one, &up, &Threads::single()).unwrap();
+        swiglu(&mut two, &up, &Threads::new(2).unwrap()).unwrap();
+        assert_eq!(one, two);
+        let exact = |gate: f64, up: f64| gate / (1.0 + (-gate).exp()) * up;
+        for (place, found) in one.iter().enumerate() {
+            let up = (place % 100) as f32;
+            let exact = exact(f64::from(up / 7.0 - 5.0), f64::from(up));
+            assert!((f64::from(*found) - exact).abs() <= 1e-6 * (1.0 + exact.abs()));
+        }
+    }
+}
