@@ -53,6 +53,9 @@ fn forbidden() -> Vec<String> {
     ]
 }
 
+/// People who do not exist: samples may live in their homes.
+const MADE_UP: &[&str] = &["ada", "ä"];
+
 /// Whether the text names somebody's home folder: `home`, `Users` followed by a name.
 fn names_a_home(text: &str) -> Option<&str> {
     ["home", "Users"].into_iter().find_map(|parent| {
@@ -66,7 +69,8 @@ fn names_a_home(text: &str) -> Option<&str> {
                     .chars()
                     .next_back()
                     .is_none_or(|before| before.is_whitespace() || "\"'`=(:".contains(before));
-                (end > 0 && absolute).then(|| &text[at..at + start.len() + end])
+                let real = end > 0 && absolute && !MADE_UP.contains(&&name[..end]);
+                real.then(|| &text[at..at + start.len() + end])
             })
         })
     })
