@@ -2,6 +2,8 @@
 
 #![allow(clippy::needless_range_loop, reason = "the same place is meant in several arrays")]
 
+use std::ops::Range;
+
 #[cfg(target_arch = "x86_64")]
 use crate::arithmetic::Avx2;
 use crate::arithmetic::{Arithmetic, LANES, Plain};
@@ -9,12 +11,13 @@ use crate::columns::Columns;
 use crate::exponential::exp;
 use crate::instructions::Instructions;
 use crate::multiply::ShapeError;
+use crate::remembered::{Remembered, TOKENS};
 use crate::threads::Threads;
 
 /// Rows of queries that share a look at the keys.
 const ROWS: usize = 16;
-/// Tokens whose keys are turned at once.
-const TOKENS: usize = 16;
+/// Tokens whose values are summed before those of the next ones, so that they stay near.
+const VALUES: usize = 64;
 /// Queries that are computed side by side.
 const QUERIES: usize = 4;
 /// Elements of a head that are summed at once.
@@ -43,8 +46,8 @@ impl Heads {
     }
 }
 
-/// Rows of queries against rows of keys and values, one per token. Row `i` of `queries` sees the
-/// tokens up to `before + i`. `output` has the form of `queries`.
+/// Rows of queries against what a layer remembers. Row `i` of `queries` sees the tokens up to
+/// `before + i`. `output` has the form of `queries`.
 ///
 /// Every sum goes over a head's elements or over the tokens in ascending order, in one go (the
 /// shares' own sum: in eight strands), so that neither threads nor how rows come together
@@ -56,8 +59,7 @@ pub fn attend(
     heads: Heads,
     before: usize,
     queries: &[f32],
-    keys: &[f32],
-    values: &[f32],
+    remembered: &Remembered,
     output: &mut [f32],
     threads: &Threads,
 ) -> Result<(), ShapeError> {
@@ -66,16 +68,14 @@ pub fn attend(
         return Err(ShapeError::Activations { length: queries.len(), columns: width });
     }
     let rows = queries.len() / width;
-    let expected = (before + rows) * kv_width;
-    for length in [keys.len(), values.len()] {
-        if length < expected {
-            return Err(ShapeError::Activations { length, columns: kv_width });
-        }
+    if remembered.width() != kv_width || remembered.capacity() < before + rows {
+        let length = remembered.capacity() * remembered.width();
+        return Err(ShapeError::Activations { length, columns: kv_width });
     }
     if output.len() != queries.len() {
         return Err(ShapeError::Output { expected: queries.len(), found: output.len() });
     }
-    let work = Work { heads, before, queries, keys, values, output: Columns::new(output, width) };
+    let work = Work { heads, before, queries, remembered, output: Columns::new(output, width) };
     let instructions = Instructions::detect();
     let piece = |number: usize| {
         let (block, head) = (number / heads.kv, number % heads.kv);
@@ -102,8 +102,7 @@ struct Work<'a> {
     heads: Heads,
     before: usize,
     queries: &'a [f32],
-    keys: &'a [f32],
-    values: &'a [f32],
+    remembered: &'a Remembered,
     output: Columns<'a>,
 }
 
@@ -122,7 +121,7 @@ impl Work<'_> {
     /// The processor has AVX2 and FMA.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn piece_avx2(&self, rows: std::ops::Range<usize>, head: usize) {
+    unsafe fn piece_avx2(&self, rows: Range<usize>, head: usize) {
         // SAFETY: the caller's promise.
         unsafe { self.piece::<Avx2>(rows, head) };
     }
@@ -132,7 +131,7 @@ impl Work<'_> {
     /// # Safety
     /// The processor has the instructions of `A`.
     #[inline(always)]
-    unsafe fn piece<A: Arithmetic>(&self, rows: std::ops::Range<usize>, head: usize) {
+    unsafe fn piece<A: Arithmetic>(&self, rows: Range<usize>, head: usize) {
         let Heads { width, group, .. } = self.heads;
         let queries: Vec<Query<'_>> = rows
             .flat_map(|row| (0..group).map(move |member| (row, member)))
@@ -146,19 +145,18 @@ impl Work<'_> {
         let Some(most) = queries.last().map(|query| query.seen) else { return };
         let padded = most.next_multiple_of(TOKENS);
         let mut scores = vec![0.0; queries.len() * padded];
-        let mut turned = vec![[0.0; TOKENS]; width];
         for first in (0..most).step_by(TOKENS) {
-            self.turn(first..(first + TOKENS).min(most), head, &mut turned);
+            let keys = &self.remembered.keys(first / TOKENS, head * width)[..width];
             for (queries, scores) in
                 queries.chunks(QUERIES).zip(scores.chunks_mut(QUERIES * padded))
             {
                 // SAFETY: the caller's promise.
                 unsafe {
                     match queries.len() {
-                        4 => products::<4, A>(queries, &turned, scores, padded, first),
-                        3 => products::<3, A>(queries, &turned, scores, padded, first),
-                        2 => products::<2, A>(queries, &turned, scores, padded, first),
-                        _ => products::<1, A>(queries, &turned, scores, padded, first),
+                        4 => products::<4, A>(queries, keys, scores, padded, first),
+                        3 => products::<3, A>(queries, keys, scores, padded, first),
+                        2 => products::<2, A>(queries, keys, scores, padded, first),
+                        _ => products::<1, A>(queries, keys, scores, padded, first),
                     }
                 }
             }
@@ -168,37 +166,33 @@ impl Work<'_> {
             // SAFETY: the caller's promise.
             unsafe { softmax::<A>(&mut scores[..query.seen], scale) };
         }
-        let mut sums = vec![0.0; QUERIES * width];
-        for (queries, scores) in queries.chunks(QUERIES).zip(scores.chunks(QUERIES * padded)) {
-            // SAFETY: the caller's promise.
-            unsafe {
-                match queries.len() {
-                    4 => self.mix::<4, A>(queries, scores, padded, head, &mut sums),
-                    3 => self.mix::<3, A>(queries, scores, padded, head, &mut sums),
-                    2 => self.mix::<2, A>(queries, scores, padded, head, &mut sums),
-                    _ => self.mix::<1, A>(queries, scores, padded, head, &mut sums),
+        let mut sums = vec![0.0; queries.len() * width];
+        for first in (0..most).step_by(VALUES) {
+            let tokens = first..(first + VALUES).min(most);
+            for ((queries, scores), sums) in queries
+                .chunks(QUERIES)
+                .zip(scores.chunks(QUERIES * padded))
+                .zip(sums.chunks_mut(QUERIES * width))
+            {
+                let (tokens, mix) = (tokens.clone(), Mix { padded, head });
+                // SAFETY: the caller's promise.
+                unsafe {
+                    match queries.len() {
+                        4 => self.mix::<4, A>(queries, scores, tokens, mix, sums),
+                        3 => self.mix::<3, A>(queries, scores, tokens, mix, sums),
+                        2 => self.mix::<2, A>(queries, scores, tokens, mix, sums),
+                        _ => self.mix::<1, A>(queries, scores, tokens, mix, sums),
+                    }
                 }
             }
-            for (query, sums) in queries.iter().zip(sums.chunks_exact(width)) {
-                // SAFETY: this row and head of the output belongs to this piece alone.
-                unsafe { self.output.write(query.row, query.column, sums) };
-            }
+        }
+        for (query, sums) in queries.iter().zip(sums.chunks_exact(width)) {
+            // SAFETY: this row and head of the output belongs to this piece alone.
+            unsafe { self.output.write(query.row, query.column, sums) };
         }
     }
 
-    /// Writes the keys of some tokens so that those of one element lie together.
-    #[inline(always)]
-    fn turn(&self, tokens: std::ops::Range<usize>, head: usize, turned: &mut [[f32; TOKENS]]) {
-        let (width, stride) = (self.heads.width, self.heads.kv_width());
-        for (place, token) in tokens.enumerate() {
-            let keys = &self.keys[token * stride + head * width..][..width];
-            for (turned, key) in turned.iter_mut().zip(keys) {
-                turned[place] = *key;
-            }
-        }
-    }
-
-    /// The values of the tokens that each query sees, by its shares.
+    /// Adds the values of those of `tokens` that each query sees, by its shares, to its sums.
     ///
     /// # Safety
     /// The processor has the instructions of `A`.
@@ -207,74 +201,91 @@ impl Work<'_> {
         &self,
         queries: &[Query<'_>],
         scores: &[f32],
-        padded: usize,
-        head: usize,
-        output: &mut [f32],
+        tokens: Range<usize>,
+        Mix { padded, head }: Mix,
+        sums: &mut [f32],
     ) {
         let (width, stride) = (self.heads.width, self.heads.kv_width());
-        let values = &self.values[head * width..];
+        let values =
+            |token: usize| &self.remembered.values()[token * stride + head * width..][..width];
         // What all of them see; what later ones see beyond that comes after, so that the order
         // is the same for each.
-        let common = queries[0].seen;
+        let common = tokens.start..tokens.end.min(queries[0].seen).max(tokens.start);
         let shares: [&[f32]; Q] = std::array::from_fn(|query| &scores[query * padded..][..padded]);
         let whole = width / WIDTH * WIDTH;
         for column in (0..whole).step_by(WIDTH) {
+            let at = |query: usize| query * width + column..query * width + column + WIDTH;
             // SAFETY: the caller's promise.
             unsafe {
-                let mut sums = [[A::splat(0.0); WIDTH / LANES]; Q];
-                for (token, values) in values.chunks(stride).take(common).enumerate() {
-                    let (values, _) = values[column..column + WIDTH].as_chunks();
+                let mut parts = [[A::splat(0.0); WIDTH / LANES]; Q];
+                for query in 0..Q {
+                    let (before, _) = sums[at(query)].as_chunks();
+                    parts[query] = [A::load(&before[0]), A::load(&before[1])];
+                }
+                for token in common.clone() {
+                    let (values, _) = values(token)[column..column + WIDTH].as_chunks();
                     let values = [A::load(&values[0]), A::load(&values[1])];
                     for query in 0..Q {
                         let share = A::splat(shares[query][token]);
                         for part in 0..WIDTH / LANES {
-                            sums[query][part] =
-                                A::multiply_add(share, values[part], sums[query][part]);
+                            parts[query][part] =
+                                A::multiply_add(share, values[part], parts[query][part]);
                         }
                     }
                 }
                 for query in 0..Q {
-                    let output = &mut output[query * width + column..][..WIDTH];
-                    let (output, _) = output.as_chunks_mut();
+                    let (after, _) = sums[at(query)].as_chunks_mut();
                     for part in 0..WIDTH / LANES {
-                        A::store(sums[query][part], &mut output[part]);
+                        A::store(parts[query][part], &mut after[part]);
                     }
                 }
             }
         }
         for (number, query) in queries.iter().enumerate() {
-            let sums = &mut output[number * width..][..width];
-            sums[whole..].fill(0.0);
-            let mut add = |token: usize, columns: std::ops::Range<usize>| {
-                let values = &values[token * stride..][..width];
-                for (sum, value) in sums[columns.clone()].iter_mut().zip(&values[columns]) {
-                    // SAFETY: the caller's promise.
-                    *sum = unsafe { A::multiply_add_one(shares[number][token], *value, *sum) };
+            let sums = &mut sums[number * width..][..width];
+            let beyond = common.end..tokens.end.min(query.seen);
+            for (tokens, first) in [(common.clone(), whole), (beyond, 0)] {
+                if first == width {
+                    continue;
                 }
-            };
-            (0..common).for_each(|token| add(token, whole..width));
-            (common..query.seen).for_each(|token| add(token, 0..width));
+                for token in tokens {
+                    let share = shares[number][token];
+                    for (sum, value) in sums[first..].iter_mut().zip(&values(token)[first..]) {
+                        // SAFETY: the caller's promise.
+                        *sum = unsafe { A::multiply_add_one(share, *value, *sum) };
+                    }
+                }
+            }
         }
     }
 }
 
-/// The products of `Q` queries with the turned keys, into their scores from `first` on.
+/// Where a mixture's scores and values lie.
+#[derive(Clone, Copy)]
+struct Mix {
+    /// Scores per query.
+    padded: usize,
+    /// The head of values.
+    head: usize,
+}
+
+/// The products of `Q` queries with the keys of a block, into their scores from `first` on.
 ///
 /// # Safety
 /// The processor has the instructions of `A`.
 #[inline(always)]
 unsafe fn products<const Q: usize, A: Arithmetic>(
     queries: &[Query<'_>],
-    turned: &[[f32; TOKENS]],
+    keys: &[[f32; TOKENS]],
     scores: &mut [f32],
     padded: usize,
     first: usize,
 ) {
-    let queries: [&[f32]; Q] = std::array::from_fn(|query| &queries[query].numbers[..turned.len()]);
+    let queries: [&[f32]; Q] = std::array::from_fn(|query| &queries[query].numbers[..keys.len()]);
     // SAFETY: the caller's promise.
     unsafe {
         let mut sums = [[A::splat(0.0); TOKENS / LANES]; Q];
-        for (element, keys) in turned.iter().enumerate() {
+        for (element, keys) in keys.iter().enumerate() {
             let (keys, _) = keys.as_chunks();
             let keys = [A::load(&keys[0]), A::load(&keys[1])];
             for query in 0..Q {

@@ -6,16 +6,20 @@
 //! - [`quantized`]: [`QuantizedRows`], activations as small integers.
 //! - [`multiply`](mod@multiply): [`multiply_many`], several matrices with the same activations.
 //! - [`attention`]: [`attend`], queries against keys and values.
+//! - [`remembered`]: [`Remembered`], keys and values in the order in which they are used.
 //! - [`gate`]: [`swiglu`], what stands between the feed-forward products.
 //! - `arithmetic`, `exponential`: eight numbers at a time; the exponential function in a form that fills wide registers.
 //! - [`threads`]: [`Threads`], who computes.
 //! - `instructions`: what this processor can do; `portable` and `avx2`: the same sums, twice.
 //! - `storage`, `columns`: memory that is aligned, and output that several threads fill.
 //!
-//! # Invariant
-//! Every output is the sum of its own row's blocks in ascending order, each block an exact integer
-//! product scaled in single precision. Threads, neighbouring rows and the kind of processor change
-//! no bit of it.
+//! # Invariants
+//! - Every output is one row's affair, summed in one fixed order: neither the number of threads nor
+//!   the rows beside it change a bit.
+//! - Products with weights do not even depend on the processor: each block is an exact integer,
+//!   and what follows is rounded alike everywhere. (Attention and the gate round once or twice per
+//!   step, as the processor can.)
+//! - Whatever is unsafe is in here, behind functions that check their lengths.
 
 mod arithmetic;
 pub mod attention;
@@ -30,6 +34,7 @@ pub mod multiply;
 pub mod packed;
 mod portable;
 pub mod quantized;
+pub mod remembered;
 mod storage;
 pub mod threads;
 
@@ -39,4 +44,5 @@ pub use kind::BlockKind;
 pub use multiply::{Product, ShapeError, multiply_many};
 pub use packed::{PackError, PackedMatrix};
 pub use quantized::QuantizedRows;
+pub use remembered::Remembered;
 pub use threads::{Threads, ThreadsError};

@@ -22,12 +22,13 @@ const ROWS_AT_ONCE: usize = 64;
 /// Lengths that do not belong together.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ShapeError {
-    /// The activations are no whole rows of blocks.
-    #[error("{length} activations are no rows of {columns} in blocks of 32")]
+    /// The numbers are not the whole rows that were expected (of whole blocks, where weights
+    /// are).
+    #[error("{length} numbers came that are not the rows of {columns} which were expected")]
     Activations {
-        /// Activations that came.
+        /// Numbers that came.
         length: usize,
-        /// Columns that were expected.
+        /// Numbers of a row.
         columns: usize,
     },
     /// The output has no room, or too much.
@@ -126,8 +127,7 @@ fn pieces(targets: &[Target<'_>], input: &QuantizedRows, threads: &Threads) -> V
     let mut pieces = Vec::with_capacity(most + targets.len());
     for (number, target) in targets.iter().enumerate() {
         let strips = target.matrix.strips();
-        let parts = (strips + size / 2) / size;
-        let parts = parts.max(1);
+        let parts = ((strips + size / 2) / size).max(1);
         pieces.extend((0..parts).map(|part| Piece {
             target: number,
             strips: strips * part / parts..strips * (part + 1) / parts,

@@ -1,55 +1,37 @@
 //! Grouped-query attention over a cache.
 
-use candle_core::{CpuStorage, CustomOp3, Error, Layout, Result, Shape, bail};
-use correx_cpu_kernels::{Heads, Threads, attend};
+use candle_core::{CpuStorage, CustomOp1, Error, Layout, Result, Shape, bail};
+use correx_cpu_kernels::{Heads, Remembered, Threads, attend};
 
 use super::ops::contiguous;
 
-/// Rows of queries against a cache's keys and values.
+/// Rows of queries against what a layer remembers.
 ///
 /// Row `i` sees the `before` tokens that the cache held, and the new ones up to itself.
 pub(super) struct Attention<'a> {
     pub(super) heads: Heads,
     /// Tokens in the cache before the new ones.
     pub(super) before: usize,
+    pub(super) remembered: &'a Remembered,
     /// Who computes.
     pub(super) threads: &'a Threads,
 }
 
-impl CustomOp3 for Attention<'_> {
+impl CustomOp1 for Attention<'_> {
     fn name(&self) -> &'static str {
         "attention"
     }
 
-    fn cpu_fwd(
-        &self,
-        query: &CpuStorage,
-        layout: &Layout,
-        keys: &CpuStorage,
-        keys_layout: &Layout,
-        values: &CpuStorage,
-        values_layout: &Layout,
-    ) -> Result<(CpuStorage, Shape)> {
+    fn cpu_fwd(&self, query: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
         let Heads { width, kv, group } = self.heads;
         let (rows, query_width) = layout.shape().dims2()?;
-        let (capacity, kv_width) = keys_layout.shape().dims2()?;
-        if query_width != width * kv * group
-            || kv_width != width * kv
-            || keys_layout.shape() != values_layout.shape()
-        {
-            bail!("attention: {rows}×{query_width} over {capacity}×{kv_width}");
+        if query_width != width * kv * group {
+            bail!("attention: queries of {query_width} for {width}×{kv}×{group}");
         }
         let mut output = vec![0f32; rows * query_width];
-        attend(
-            self.heads,
-            self.before,
-            contiguous(query, layout)?,
-            contiguous(keys, keys_layout)?,
-            contiguous(values, values_layout)?,
-            &mut output,
-            self.threads,
-        )
-        .map_err(Error::wrap)?;
+        let query = contiguous(query, layout)?;
+        attend(self.heads, self.before, query, self.remembered, &mut output, self.threads)
+            .map_err(Error::wrap)?;
         Ok((CpuStorage::F32(output), layout.shape().clone()))
     }
 }
@@ -111,22 +93,21 @@ mod tests {
         };
         let threads = Threads::new(2).unwrap();
         for (before, rows, group) in [(0, 1, 1), (0, 5, 3), (11, 4, 3), (7, 1, 2), (90, 40, 3)] {
-            let about =
-                Attention { heads: Heads { width: 12, kv: 2, group }, before, threads: &threads };
+            let heads = Heads { width: 12, kv: 2, group };
             let query = random((rows, 12 * 2 * group));
-            let (keys, values) = (random((140, 24)), random((140, 24)));
-            let found = query.apply_op3_no_bwd(&keys, &values, &about).unwrap();
+            let (keys, values) = (random((144, 24)), random((144, 24)));
+            let flat = |tensor: &Tensor| tensor.flatten_all().unwrap().to_vec1::<f32>().unwrap();
+            let mut remembered = Remembered::new(24);
+            remembered.reserve(144).unwrap();
+            remembered.write(0, &flat(&keys), &flat(&values)).unwrap();
+            let about = Attention { heads, before, remembered: &remembered, threads: &threads };
+            let found = query.apply_op1_no_bwd(&about).unwrap();
             let expected = reference(&query, &keys, &values, &about);
             let worst = (found - expected).unwrap().abs().unwrap().max_all().unwrap();
             assert!(worst.to_scalar::<f32>().unwrap() < 1e-5);
+            let too_many = Attention { before: 144, ..about };
+            assert!(query.apply_op1_no_bwd(&too_many).is_err());
+            assert!(random((1, 12)).apply_op1_no_bwd(&too_many).is_err());
         }
-        let about = Attention {
-            heads: Heads { width: 12, kv: 2, group: 1 },
-            before: 20,
-            threads: &threads,
-        };
-        let too_many =
-            random((1, 24)).apply_op3_no_bwd(&random((20, 24)), &random((20, 24)), &about);
-        assert!(too_many.is_err());
     }
 }

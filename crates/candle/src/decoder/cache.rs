@@ -1,8 +1,10 @@
 //! Keys and values of one sequence.
 
-use candle_core::{DType, Device, Tensor};
+use candle_core::{Error, Result, Tensor};
+use correx_cpu_kernels::Remembered;
 
 use super::StepError;
+use super::ops::with_numbers;
 
 /// Rows that are allocated at least when a cache grows.
 const BLOCK: usize = 256;
@@ -11,9 +13,7 @@ const BLOCK: usize = 256;
 ///
 /// It grows in blocks up to the window and can be cut back to any earlier position.
 pub struct KvCache {
-    layers: Vec<(Tensor, Tensor)>,
-    count: usize,
-    width: usize,
+    layers: Vec<Remembered>,
     len: usize,
     capacity: usize,
     window: usize,
@@ -21,7 +21,8 @@ pub struct KvCache {
 
 impl KvCache {
     pub(super) fn new(layers: usize, width: usize, window: usize) -> Self {
-        Self { layers: Vec::new(), count: layers, width, len: 0, capacity: 0, window }
+        let layers = (0..layers).map(|_| Remembered::new(width)).collect();
+        Self { layers, len: 0, capacity: 0, window }
     }
 
     /// Tokens that it holds.
@@ -41,11 +42,12 @@ impl KvCache {
 
     /// Bytes that are allocated.
     pub fn bytes(&self) -> usize {
-        self.count * 2 * self.capacity * self.width * size_of::<f32>()
+        let layer = |layer: &Remembered| 2 * layer.capacity() * layer.width() * size_of::<f32>();
+        self.layers.iter().map(layer).sum()
     }
 
     /// Makes room for `more` tokens.
-    pub(super) fn reserve(&mut self, more: usize) -> Result<(), StepError> {
+    pub(super) fn reserve(&mut self, more: usize) -> std::result::Result<(), StepError> {
         let needed = self.len + more;
         if needed > self.window {
             return Err(StepError(format!(
@@ -59,39 +61,27 @@ impl KvCache {
         // By half of what is there, so that growing costs little in all.
         let capacity =
             needed.max(self.capacity + self.capacity / 2).next_multiple_of(BLOCK).min(self.window);
-        let mut layers = Vec::with_capacity(self.count);
-        for number in 0..self.count {
-            let grown = |old: Option<&Tensor>| -> candle_core::Result<Tensor> {
-                let new = Tensor::zeros((capacity, self.width), DType::F32, &Device::Cpu)?;
-                if let Some(old) = old.filter(|_| self.len > 0) {
-                    new.slice_set(&old.narrow(0, 0, self.len)?, 0, 0)?;
-                }
-                Ok(new)
-            };
-            let old = self.layers.get(number);
-            layers.push((grown(old.map(|(keys, _)| keys))?, grown(old.map(|(_, values)| values))?));
+        for layer in &mut self.layers {
+            layer.reserve(capacity).map_err(|_| {
+                StepError(format!("there is no memory for a sequence of {needed} tokens"))
+            })?;
         }
-        self.layers = layers;
         self.capacity = capacity;
         Ok(())
     }
 
     /// Writes rows behind the last token. They count once [`advance`](Self::advance) is called.
-    pub(super) fn write(
-        &mut self,
-        layer: usize,
-        keys: &Tensor,
-        values: &Tensor,
-    ) -> candle_core::Result<()> {
-        let (all_keys, all_values) = &self.layers[layer];
-        all_keys.slice_set(&keys.contiguous()?, 0, self.len)?;
-        all_values.slice_set(&values.contiguous()?, 0, self.len)
+    pub(super) fn write(&mut self, layer: usize, keys: &Tensor, values: &Tensor) -> Result<()> {
+        with_numbers(keys, |keys| {
+            with_numbers(values, |values| {
+                self.layers[layer].write(self.len, keys, values).map_err(Error::wrap)
+            })
+        })
     }
 
-    /// All rows of a layer's keys and values, written or not.
-    pub(super) fn layer(&self, number: usize) -> (&Tensor, &Tensor) {
-        let (keys, values) = &self.layers[number];
-        (keys, values)
+    /// What a layer remembers, counted or not.
+    pub(super) fn layer(&self, number: usize) -> &Remembered {
+        &self.layers[number]
     }
 
     pub(super) fn advance(&mut self, tokens: usize) {
@@ -110,6 +100,8 @@ pub(crate) fn filled_cache(tokens: usize) -> KvCache {
 
 #[cfg(test)]
 mod tests {
+    use candle_core::Device;
+
     use super::*;
 
     #[test]
@@ -130,14 +122,15 @@ mod tests {
             cache.advance(more);
             rows += more;
         }
-        assert_eq!((cache.len(), cache.bytes()), (600, 2 * 2 * 600 * 3 * 4));
+        assert_eq!((cache.len(), cache.bytes()), (600, 2 * 2 * 608 * 3 * 4));
         assert!(cache.reserve(1).is_err());
         for layer in 0..2 {
-            let (keys, values) = cache.layer(layer);
-            let expected: Vec<f32> = (0..1800).map(|n| (n + layer * 10_000) as f32).collect();
-            assert_eq!(keys.flatten_all().unwrap().to_vec1::<f32>().unwrap(), expected);
-            let negative: Vec<f32> = expected.iter().map(|number| -number).collect();
-            assert_eq!(values.flatten_all().unwrap().to_vec1::<f32>().unwrap(), negative);
+            for token in 0..600 {
+                let expected = [0, 1, 2].map(|n| (token * 3 + n + layer * 10_000) as f32);
+                let (keys, values) = cache.layer(layer).row(token).unwrap();
+                assert_eq!(keys, expected);
+                assert_eq!(values, expected.map(|number| -number));
+            }
         }
         cache.cut_back(7);
         cache.cut_back(9);

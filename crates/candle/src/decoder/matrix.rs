@@ -1,10 +1,10 @@
 //! Weights that are multiplied with.
 
 use candle_core::quantized::QTensor;
-use candle_core::{Device, Result, Storage, Tensor};
+use candle_core::{Device, Error, Result, Tensor, bail};
 use correx_cpu_kernels::{BlockKind, PackedMatrix, Product, QuantizedRows, Threads, multiply_many};
 
-use super::ops::contiguous;
+use super::ops::with_numbers;
 use crate::inspect::TensorType;
 
 /// A matrix of weights.
@@ -39,7 +39,7 @@ impl Matrix {
             Matrix::Packed(matrix) => {
                 let mut rows = vec![0f32; ids.len() * matrix.columns()];
                 for (id, row) in ids.iter().zip(rows.chunks_exact_mut(matrix.columns())) {
-                    matrix.row(*id as usize, row).map_err(candle_core::Error::wrap)?;
+                    matrix.row(*id as usize, row).map_err(Error::wrap)?;
                 }
                 Tensor::from_vec(rows, (ids.len(), matrix.columns()), &Device::Cpu)
             }
@@ -63,13 +63,11 @@ pub(super) fn multiply_all<const N: usize>(
         }
     }
     if !products.is_empty() {
-        let (storage, layout) = input.storage_and_layout();
-        let Storage::Cpu(storage) = &*storage else {
-            candle_core::bail!("the activations are not in this machine's memory")
-        };
-        let quantized = QuantizedRows::new(contiguous(storage, layout)?, input.dim(1)?)
-            .map_err(candle_core::Error::wrap)?;
-        multiply_many(&quantized, products, threads).map_err(candle_core::Error::wrap)?;
+        let columns = input.dim(1)?;
+        with_numbers(input, |input| {
+            let input = QuantizedRows::new(input, columns).map_err(Error::wrap)?;
+            multiply_many(&input, products, threads).map_err(Error::wrap)
+        })?;
     }
     let mut tensors = Vec::with_capacity(N);
     for (matrix, output) in matrices.iter().zip(outputs) {
@@ -82,6 +80,6 @@ pub(super) fn multiply_all<const N: usize>(
     }
     match <[Tensor; N]>::try_from(tensors) {
         Ok(tensors) => Ok(tensors),
-        Err(_) => candle_core::bail!("a product is missing"),
+        Err(_) => bail!("a product is missing"),
     }
 }

@@ -188,11 +188,14 @@ impl Decoder {
                 &key.narrow(0, row, rows)?,
                 &value.narrow(0, row, rows)?,
             )?;
-            let (keys, values) = segment.cache.layer(number);
-            let attention =
-                Attention { heads: config.heads(), before: segment.cache.len(), threads };
+            let attention = Attention {
+                heads: config.heads(),
+                before: segment.cache.len(),
+                remembered: segment.cache.layer(number),
+                threads,
+            };
             let query = query.narrow(0, row, rows)?;
-            mixed.push(query.apply_op3_no_bwd(keys, values, &attention)?);
+            mixed.push(query.apply_op1_no_bwd(&attention)?);
             row += rows;
         }
         let mixed = if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 0)? };

@@ -1,6 +1,8 @@
 //! What happens between the matrix products. Every row by itself, in one fixed order.
 
-use candle_core::{CpuStorage, CustomOp2, Device, Error, Layout, Result, Shape, Tensor, bail};
+use candle_core::{
+    CpuStorage, CustomOp2, Device, Error, Layout, Result, Shape, Storage, Tensor, bail,
+};
 use correx_cpu_kernels::{Threads, swiglu};
 
 use super::config::{Pairs, RopeConfig};
@@ -10,6 +12,18 @@ pub(super) fn contiguous<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result
     match layout.contiguous_offsets() {
         Some((start, end)) => Ok(&storage.as_slice::<f32>()?[start..end]),
         None => bail!("the tensor does not lie in one piece"),
+    }
+}
+
+/// What `work` makes of the numbers of a tensor that lies in one piece.
+pub(super) fn with_numbers<T>(
+    tensor: &Tensor,
+    work: impl FnOnce(&[f32]) -> Result<T>,
+) -> Result<T> {
+    let (storage, layout) = tensor.storage_and_layout();
+    match &*storage {
+        Storage::Cpu(storage) => work(contiguous(storage, layout)?),
+        _ => bail!("the tensor is not in this machine's memory"),
     }
 }
 

@@ -6,11 +6,11 @@ use correx_cpu_kernels::Threads;
 use super::*;
 use crate::testing::default_gguf;
 
-fn decoder() -> Decoder {
+fn decoder(threads: usize) -> Decoder {
     let gguf = default_gguf();
     let config = DecoderConfig::from_gguf(&gguf).unwrap();
-    Decoder::load(&gguf, config, Threads::new(2).unwrap(), &mut |_, _| ControlFlow::Continue(()))
-        .unwrap()
+    let threads = Threads::new(threads).unwrap();
+    Decoder::load(&gguf, config, threads, &mut |_, _| ControlFlow::Continue(())).unwrap()
 }
 
 /// "The quick brown fox …" in ids; any ids would do.
@@ -25,10 +25,14 @@ fn last(decoder: &Decoder, cache: &mut KvCache, ids: &[u32]) -> Vec<f32> {
 }
 
 #[test]
-fn results_depend_on_neither_chunks_nor_neighbours_nor_what_was_cut_back() {
-    let decoder = decoder();
+fn results_depend_on_neither_threads_nor_chunks_nor_neighbours_nor_what_was_cut_back() {
+    let decoder = decoder(2);
     let whole = last(&decoder, &mut decoder.new_cache(64), &IDS);
     assert_eq!(whole.len(), decoder.config().vocabulary);
+
+    let one = self::decoder(1);
+    assert!(last(&one, &mut one.new_cache(64), &IDS) == whole, "threads change the logits");
+    drop(one);
 
     let mut chunked = decoder.new_cache(64);
     last(&decoder, &mut chunked, &IDS[..1]);

@@ -55,14 +55,17 @@ proptest! {
     ) {
         let heads = Heads { width, kv, group };
         let queries = numbers(seed, rows * heads.query_width());
+        let keys = numbers(seed ^ 1, (before + rows) * heads.kv_width());
+        let values = numbers(seed ^ 2, (before + rows) * heads.kv_width());
+        let mut remembered = Remembered::new(heads.kv_width());
         // What lies behind the last token is not looked at.
-        let mut keys = numbers(seed ^ 1, (before + rows) * heads.kv_width());
-        let mut values = numbers(seed ^ 2, (before + rows) * heads.kv_width());
-        keys.extend([f32::NAN; 1000]);
-        values.extend([f32::NAN; 1000]);
+        remembered.reserve(200).unwrap();
+        let nothing = vec![f32::NAN; 200 * heads.kv_width()];
+        remembered.write(0, &nothing, &nothing).unwrap();
+        remembered.write(0, &keys, &values).unwrap();
         let compute = |queries: &[f32], before: usize, threads: &Threads| {
             let mut output = vec![f32::NAN; queries.len()];
-            attend(heads, before, queries, &keys, &values, &mut output, threads).unwrap();
+            attend(heads, before, queries, &remembered, &mut output, threads).unwrap();
             output
         };
         let one = compute(&queries, before, &Threads::single());
@@ -82,13 +85,16 @@ proptest! {
 fn lengths_that_do_not_fit_are_errors() {
     let heads = Heads { width: 4, kv: 2, group: 3 };
     let found = |before: usize, queries: usize, tokens: usize, room: usize| {
-        let keys = vec![0.0; tokens * 8];
+        let mut remembered = Remembered::new(8);
+        remembered.reserve(tokens).unwrap();
         let mut output = vec![0.0; room];
-        attend(heads, before, &vec![0.0; queries], &keys, &keys, &mut output, &Threads::single())
+        let queries = vec![0.0; queries];
+        attend(heads, before, &queries, &remembered, &mut output, &Threads::single())
     };
-    assert_eq!(found(1, 48, 3, 48), Ok(()));
-    assert!(found(2, 48, 3, 48).is_err() && found(1, 47, 3, 47).is_err());
-    assert!(found(1, 48, 3, 47).is_err());
+    assert_eq!(found(14, 48, 16, 48), Ok(()));
+    assert!(found(15, 48, 16, 48).is_err() && found(1, 47, 16, 47).is_err());
+    assert!(found(1, 48, 16, 47).is_err());
     let empty = Heads { width: 0, kv: 2, group: 3 };
-    assert!(attend(empty, 0, &[], &[], &[], &mut [], &Threads::single()).is_err());
+    let nothing = Remembered::new(0);
+    assert!(attend(empty, 0, &[], &nothing, &mut [], &Threads::single()).is_err());
 }
