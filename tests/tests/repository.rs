@@ -69,8 +69,7 @@ fn names_a_home(text: &str) -> Option<&str> {
                     .chars()
                     .next_back()
                     .is_none_or(|before| before.is_whitespace() || "\"'`=(:".contains(before));
-                let real = end > 0 && absolute && !MADE_UP.contains(&&name[..end]);
-                real.then(|| &text[at..at + start.len() + end])
+                (end > 0 && absolute).then(|| &text[at..at + start.len() + end])
             })
         })
     })
@@ -88,7 +87,9 @@ fn no_tracked_file_names_a_developers_machine_or_a_registry_host() {
                 found.push(format!("{name}: {word}"));
             }
         }
-        if let Some(home) = names_a_home(&text) {
+        let home =
+            names_a_home(&text).filter(|home| !MADE_UP.iter().any(|name| home.ends_with(name)));
+        if let Some(home) = home {
             found.push(format!("{name}: {home}"));
         }
     }
