@@ -63,6 +63,18 @@ pub fn attend(
     output: &mut [f32],
     threads: &Threads,
 ) -> Result<(), ShapeError> {
+    attend_with(Instructions::detect(), heads, before, queries, remembered, output, threads)
+}
+
+fn attend_with(
+    instructions: Instructions,
+    heads: Heads,
+    before: usize,
+    queries: &[f32],
+    remembered: &Remembered,
+    output: &mut [f32],
+    threads: &Threads,
+) -> Result<(), ShapeError> {
     let (width, kv_width) = (heads.query_width(), heads.kv_width());
     if width == 0 || !queries.len().is_multiple_of(width) {
         return Err(ShapeError::Activations { length: queries.len(), columns: width });
@@ -76,7 +88,6 @@ pub fn attend(
         return Err(ShapeError::Output { expected: queries.len(), found: output.len() });
     }
     let work = Work { heads, before, queries, remembered, output: Columns::new(output, width) };
-    let instructions = Instructions::detect();
     let piece = |number: usize| {
         let (block, head) = (number / heads.kv, number % heads.kv);
         let range = block * ROWS..((block + 1) * ROWS).min(rows);

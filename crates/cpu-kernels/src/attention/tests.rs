@@ -72,6 +72,12 @@ proptest! {
         for (found, exact) in one.iter().zip(exact(heads, before, &queries, &keys, &values)) {
             prop_assert!((f64::from(*found) - exact).abs() < 1e-5, "{found} for {exact}");
         }
+        let mut portable = vec![f32::NAN; queries.len()];
+        let (plain, single) = (Instructions::Portable, Threads::single());
+        attend_with(plain, heads, before, &queries, &remembered, &mut portable, &single).unwrap();
+        for (found, portable) in one.iter().zip(portable) {
+            prop_assert!((found - portable).abs() < 1e-5, "{found} for {portable}");
+        }
         prop_assert_eq!(&compute(&queries, before, &Threads::new(2).unwrap()), &one);
         let cut = cut.min(rows);
         let (front, back) = queries.split_at(cut * heads.query_width());
