@@ -102,6 +102,8 @@ pub struct LoadOptions {
     pub threads: Option<usize>,
     /// Bytes of caches that are kept for prompts that begin like an earlier one.
     pub kept_cache_bytes: usize,
+    /// The model's name for people; `None`: the one in the file.
+    pub name: Option<String>,
     /// The file's SHA-256, when it is known already; else it is computed in the background.
     pub sha256: Option<String>,
     /// Tells chat templates the date.
@@ -116,6 +118,7 @@ impl Default for LoadOptions {
             context_limit: None,
             threads: None,
             kept_cache_bytes: 512 << 20,
+            name: None,
             sha256: None,
             clock: Arc::new(SystemClock),
             cancel: InferenceCancellationToken::new(),
@@ -151,7 +154,7 @@ impl CandleProvider {
         );
         let threads = loaded.decoder.threads();
         let description = ModelDescription {
-            name: name(&gguf),
+            name: options.name.unwrap_or_else(|| name(&gguf)),
             sha256: None,
             location: path.display().to_string(),
             architecture: loaded.decoder.config().architecture.to_string(),

@@ -234,7 +234,11 @@ fn load(
     let path = locations
         .find(catalogue.default_model())
         .map_err(|error| failed(error.to_string()).hint(error.hint()))?;
-    let options = LoadOptions { threads, ..LoadOptions::default() };
+    // A known file goes by its name in the catalogue; files name themselves oddly.
+    let size = path.metadata().map_or(0, |file| file.len());
+    let known = catalogue.by_file(&file_name(&path), size);
+    let name = known.map(|model| model.name.clone());
+    let options = LoadOptions { threads, name, ..LoadOptions::default() };
     let provider = CandleProvider::load(&path, options, |progress| {
         report((progress.done as f64 / progress.total.max(1) as f64) as f32);
     })
