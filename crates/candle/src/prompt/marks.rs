@@ -9,12 +9,25 @@ use correx_context::{EncodeError, MessagePart};
 const BITS: u32 = 16;
 
 /// Characters that occur in no text of one prompt.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Marks {
     start: char,
     end: char,
     bits: [char; 2],
     breaker: char,
+    /// The first characters of control tokens, each with what may stand in its place.
+    shields: Vec<(char, char)>,
+}
+
+/// How control tokens in content are kept from being whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Guard {
+    /// A breaker inside each of them: a template that looks at the content sees most of it as it
+    /// is, but one that takes out characters can make a token whole.
+    Break,
+    /// A stand-in for every character that a control token can begin with: nothing that a template
+    /// does to the content makes a token of it.
+    Shield,
 }
 
 /// A mark that was found.
@@ -27,8 +40,11 @@ pub(super) enum Mark {
 }
 
 impl Marks {
-    /// Marks that occur in none of `texts`.
-    pub(super) fn beside<'a>(texts: impl Iterator<Item = &'a str>) -> Result<Self, EncodeError> {
+    /// Marks that occur in none of `texts`, and stand-ins for the characters `firsts`.
+    pub(super) fn beside<'a>(
+        texts: impl Iterator<Item = &'a str>,
+        firsts: &[char],
+    ) -> Result<Self, EncodeError> {
         let taken: HashSet<char> =
             texts.flat_map(str::chars).filter(|character| is_candidate(*character)).collect();
         let mut free = candidates().filter(|character| !taken.contains(character));
@@ -37,7 +53,10 @@ impl Marks {
                 EncodeError::Template("the text uses every private character there is".into())
             })
         };
-        Ok(Self { start: next()?, end: next()?, bits: [next()?, next()?], breaker: next()? })
+        let (start, end, bits, breaker) = (next()?, next()?, [next()?, next()?], next()?);
+        let shields =
+            firsts.iter().map(|first| Ok((*first, next()?))).collect::<Result<_, EncodeError>>()?;
+        Ok(Self { start, end, bits, breaker, shields })
     }
 
     fn write(&self, into: &mut String, mark: Mark) {
@@ -67,6 +86,23 @@ impl Marks {
             found if found == self.start => Some((Mark::Start(number), length)),
             found if found == self.end => Some((Mark::End(number), length)),
             _ => None,
+        }
+    }
+
+    /// The character that `character` stands for.
+    pub(super) fn unshielded(&self, character: char) -> char {
+        let shield = self.shields.iter().find(|(_, shield)| *shield == character);
+        shield.map_or(character, |(original, _)| *original)
+    }
+
+    /// Appends `text` so that nothing in it reads as a control token.
+    fn push_guarded(&self, into: &mut String, control: &AhoCorasick, text: &str, guard: Guard) {
+        match guard {
+            Guard::Break => push_broken(into, self, control, text),
+            Guard::Shield => into.extend(text.chars().map(|character| {
+                let shield = self.shields.iter().find(|(original, _)| *original == character);
+                shield.map_or(character, |(_, shield)| *shield)
+            })),
         }
     }
 
@@ -136,6 +172,7 @@ impl Placed {
         control: &AhoCorasick,
         parts: &[MessagePart],
         blanks: Blanks,
+        guard: Guard,
     ) -> String {
         let mut content = String::new();
         let mut blank: Vec<Owned> = Vec::new();
@@ -147,7 +184,7 @@ impl Placed {
             if inner.is_empty() || number >> BITS != 0 {
                 // White space alone carries no mark. It is found again beside its neighbours.
                 if blanks == Blanks::Keep || !inner.is_empty() {
-                    push_broken(&mut content, marks, control, &part.text);
+                    marks.push_guarded(&mut content, control, &part.text, guard);
                 }
                 blank.push(owned(&part.text));
                 continue;
@@ -159,7 +196,7 @@ impl Placed {
                 content.push_str(before);
             }
             marks.write(&mut content, Mark::Start(number));
-            push_broken(&mut content, marks, control, inner);
+            marks.push_guarded(&mut content, control, inner, guard);
             marks.write(&mut content, Mark::End(number));
             if blanks == Blanks::Keep {
                 content.push_str(after);

@@ -6,7 +6,8 @@
 //! template's.
 //!
 //! How: the parts are rendered between *marks*, characters that occur nowhere else, and control
-//! tokens' texts inside them are broken up by one more such character ([`marks`]). The rendering
+//! tokens' texts inside them are broken up by one more such character ([`marks`]). (When a template
+//! cuts a part in two, a second rendering settles which control tokens are its own.) The rendering
 //! is then cut at the control tokens that are still whole, marks and breakers are taken out, and
 //! what is left is encoded as plain text with its owners remembered ([`ownership`]).
 
@@ -23,7 +24,7 @@ use correx_context::{
 use crate::template::{ChatTemplate, SystemRole, TemplateMessage};
 use crate::tokenizer::Vocabulary;
 
-use marks::{Blanks, Marks, Placed};
+use marks::{Blanks, Guard, Marks, Placed};
 
 /// Renders and encodes as one model does. Cheap to share between threads.
 pub struct ChatEncoder {
@@ -40,6 +41,8 @@ struct ControlTokens {
     all: AhoCorasick,
     ids: Vec<u32>,
     texts: Vec<String>,
+    /// The characters that they begin with.
+    firsts: Vec<char>,
 }
 
 impl ControlTokens {
@@ -52,11 +55,15 @@ impl ControlTokens {
                 .build(&texts)
                 .map_err(|error| EncodeError::Tokenizer(error.to_string()))
         };
+        let mut firsts: Vec<char> = texts.iter().filter_map(|text| text.chars().next()).collect();
+        firsts.sort_unstable();
+        firsts.dedup();
         Ok(Self {
             cut: build(MatchKind::LeftmostLongest)?,
             all: build(MatchKind::Standard)?,
             ids,
             texts,
+            firsts,
         })
     }
 }
@@ -84,13 +91,14 @@ impl ChatEncoder {
         shaped: &[(Role, Vec<MessagePart>)],
         marks: &Marks,
         blanks: Blanks,
+        guard: Guard,
     ) -> Result<(Placed, String), EncodeError> {
         let mut placed = Placed::default();
         let marked: Vec<TemplateMessage> = shaped
             .iter()
             .map(|(role, parts)| TemplateMessage {
                 role: role.as_str(),
-                content: placed.message(marks, &self.control.all, parts, blanks),
+                content: placed.message(marks, &self.control.all, parts, blanks, guard),
             })
             .collect();
         Ok((placed, self.template.render(&marked)?))
@@ -143,17 +151,30 @@ impl PromptEncoder for ChatEncoder {
                 .map(|part| part.text.as_str())
                 .chain([self.template.source()])
                 .chain(self.control.texts.iter().map(String::as_str)),
+            &self.control.firsts,
         )?;
-        let (placed, rendered) = self.render(&shaped, &marks, Blanks::Keep)?;
+        let (placed, rendered) = self.render(&shaped, &marks, Blanks::Keep, Guard::Break)?;
         // A second look without white space at the edges shows which of it is the template's own.
         let bare = match placed.has_trimmable() {
-            true => self.render(&shaped, &marks, Blanks::Drop).ok().map(|(_, bare)| bare),
+            true => {
+                let bare = self.render(&shaped, &marks, Blanks::Drop, Guard::Break);
+                bare.ok().map(|(_, bare)| bare)
+            }
             false => None,
         };
+        let cut = &self.control.cut;
+        let mut pieces = ownership::pieces(&rendered, bare.as_deref(), &marks, &placed, cut);
+        if ownership::has_torn_parts(&rendered, &marks) {
+            // Where a part was cut, a token may have been made of what is left of it. The template
+            // itself has those that it also has when content cannot begin one.
+            let (placed, shielded) = self.render(&shaped, &marks, Blanks::Keep, Guard::Shield)?;
+            let certain = ownership::pieces(&shielded, None, &marks, &placed, cut);
+            if !ownership::controls(&certain).eq(ownership::controls(&pieces)) {
+                pieces = certain;
+            }
+        }
         let mut prompt = EncodedPrompt { entry_tokens: vec![0; entries], ..Default::default() };
-        for piece in
-            ownership::pieces(&rendered, bare.as_deref(), &marks, &placed, &self.control.cut)
-        {
+        for piece in pieces {
             match piece {
                 ownership::Piece::Control(pattern) => {
                     prompt.ids.push(self.control.ids[pattern]);

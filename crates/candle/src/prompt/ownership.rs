@@ -60,7 +60,7 @@ pub(super) fn pieces(
             }
         }
         if !marks.is_ours(character) {
-            reading.text(character);
+            reading.text(marks.unshielded(character));
         }
         place += character.len_utf8();
     }
@@ -89,6 +89,31 @@ fn closed_parts(rendered: &str, marks: &Marks) -> HashMap<usize, usize> {
         }
     }
     closed
+}
+
+/// The control tokens among `pieces`, in order.
+pub(super) fn controls(pieces: &[Piece]) -> impl Iterator<Item = usize> {
+    pieces.iter().filter_map(|piece| match piece {
+        Piece::Control(pattern) => Some(*pattern),
+        Piece::Plain { .. } => None,
+    })
+}
+
+/// Whether some part has lost a mark: where it ends or begins cannot be told for certain then.
+pub(super) fn has_torn_parts(rendered: &str, marks: &Marks) -> bool {
+    let (mut starts, mut ends) = (0, 0);
+    for (place, character) in rendered.char_indices() {
+        if !marks.is_ours(character) {
+            continue;
+        }
+        match marks.read(&rendered[place..]) {
+            Some((Mark::Start(_), _)) => starts += 1,
+            Some((Mark::End(_), _)) => ends += 1,
+            None => {}
+        }
+    }
+    let whole = closed_parts(rendered, marks).len();
+    starts != whole || ends != whole
 }
 
 /// For every mark in order, how much white space beside it is the parts': what is there beyond the
