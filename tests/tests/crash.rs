@@ -61,4 +61,14 @@ mod real_model {
             events.iter().filter_map(|event| event["sequence"].as_u64()).collect();
         assert_eq!(numbers, (1..=events.len() as u64).collect::<Vec<_>>());
     }
+
+    #[test]
+    fn a_session_whose_model_was_missing_is_started_when_the_model_is_there() {
+        let terminal = Terminal::default();
+        let run = terminal.run(&["run", "meeting-notes", "--model", "no-such.gguf"]);
+        assert_eq!(run.status.code(), Some(1));
+        assert!(!kinds(&terminal.events("last")).contains(&"workflow_started"));
+        terminal.ok(&["resume", "last"]);
+        assert_eq!(kinds(&terminal.events("last")).last(), Some(&"workflow_completed"));
+    }
 }

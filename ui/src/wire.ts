@@ -460,7 +460,11 @@ kept: string | null,
 /**
  * What to do.
  */
-hint: string | null, };
+hint: string | null, 
+/**
+ * The session that it is about, when nobody asked: a run that cannot go on.
+ */
+session_id?: string, };
 
 export type QuestionView = { 
 /**

@@ -39,7 +39,7 @@ pub struct Common {
 pub enum Command {
     /// Run a workflow to its end; its results go to the output
     Run(RunArgs),
-    /// Go on with a run that was paused or interrupted
+    /// Go on with a run that was paused, interrupted or never started
     Resume(WatchArgs),
     /// Pause a run; `resume` goes on with it
     Pause(SessionArg),

@@ -23,6 +23,7 @@ pub mod sessions;
 pub mod terminal;
 pub mod watch;
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -38,11 +39,13 @@ use output::{Format, Output, Story};
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let output = Output::new(if cli.common.json { Format::Json } else { Format::Text });
+    // What goes wrong is reported by whoever asked; the log is for those who ask for it.
     tracing_subscriber::fmt()
         .with_env_filter(
             tracing_subscriber::EnvFilter::try_from_env("CORREX_LOG")
-                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("error")),
+                .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("off")),
         )
+        .with_ansi(std::io::stderr().is_terminal())
         .with_writer(std::io::stderr)
         .init();
     let outcome = start(cli, &output).unwrap_or_else(|error| {

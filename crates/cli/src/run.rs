@@ -3,7 +3,7 @@
 use correx_events::SessionId;
 use correx_protocol::{
     ChatMode, ClientMessage, InputValue, ProtocolError, ServerMessage, SessionView, StageStatus,
-    SteerScope, SteerTarget, WorkflowChoice,
+    SteerScope, SteerTarget, WorkflowChoice, WorkflowStatus,
 };
 use tokio::task::JoinHandle;
 
@@ -34,7 +34,7 @@ pub async fn run(connection: &Connection, args: RunArgs) -> Outcome {
     let session = connection.session(create).await?;
     announce(connection, &session);
     let session_id = session.summary.session_id;
-    watch::model_ready(connection).await?;
+    watch::model_ready(connection).await.map_err(|error| kept_for_later(error, &session_id))?;
     let watch = Watch::new(connection, session_id.clone(), args.watch);
     let mut answers = Vec::new();
     for note in args.steer {
@@ -46,6 +46,14 @@ pub async fn run(connection: &Connection, args: RunArgs) -> Outcome {
         tell_answer(connection, answer).await;
     }
     outcome
+}
+
+/// A model that is not there costs nobody the session.
+fn kept_for_later(error: ProtocolError, session: &SessionId) -> ProtocolError {
+    let kept = format!(
+        "The session and its inputs; `correx resume {session}` starts it when the model is there."
+    );
+    error.kept(kept)
 }
 
 /// The texts that an example brings, when no others are given.
@@ -136,13 +144,20 @@ async fn tell_answer(
     }
 }
 
-/// Goes on with a run, to its end.
+/// Goes on with a run, to its end; one that never began is started.
 pub async fn resume(connection: &Connection, args: WatchArgs) -> Outcome {
     let session_id = connection.find(&args.session.session).await?;
-    announce(connection, &connection.open_session(&session_id).await?);
+    let view = connection.open_session(&session_id).await?;
+    announce(connection, &view);
     watch::model_ready(connection).await?;
     let watch = Watch::new(connection, session_id.clone(), args.watch);
-    connection.act(ClientMessage::ResumeRun { session_id }).await?;
+    let never_began = view.run.is_some_and(|run| run.status == WorkflowStatus::Idle);
+    let go_on = if never_began {
+        ClientMessage::StartRun { session_id }
+    } else {
+        ClientMessage::ResumeRun { session_id }
+    };
+    connection.act(go_on).await?;
     watch::to_the_end(connection, watch).await
 }
 

@@ -139,6 +139,13 @@ impl<'a> Watch<'a> {
         message: Result<ServerMessage, RecvError>,
     ) -> Result<(), ProtocolError> {
         match message {
+            // Nobody will go on with the run: there is nothing more to wait for.
+            Ok(ServerMessage::Error(error))
+                if error.session_id.as_ref().is_none_or(|session| *session == self.session) =>
+            {
+                self.display.end();
+                return Err(error);
+            }
             Ok(message) => self.take(message),
             Err(RecvError::Lagged(_)) => self.look().await?,
             Err(RecvError::Closed) => return Err(unexpected()),
@@ -253,5 +260,33 @@ pub async fn model_ready(connection: &Connection) -> Result<ModelView, ProtocolE
         // Any push will do: the state is asked for again.
         let wait = std::time::Duration::from_millis(200);
         let _ = tokio::time::timeout(wait, pushes.recv()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use correx_infrastructure::Loading;
+    use correx_protocol::ErrorCode;
+
+    use super::*;
+    use crate::args::Common;
+    use crate::output::Output;
+
+    #[tokio::test]
+    async fn a_run_that_cannot_go_on_ends_the_watch_and_another_session_s_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let data_dir = Some(dir.path().to_owned());
+        let common = Common { json: true, data_dir, model: None, threads: None };
+        let output = Output::new(Format::Json);
+        let connection = Connection::open(&common, Loading::WhenNeeded, output).await.unwrap();
+        let mut watch = Watch::new(&connection, "mine".into(), WatchOptions { yes: false });
+        let stalled = |session: &str| {
+            let error = ProtocolError::new(ErrorCode::Internal, "the disk is full");
+            Ok(ServerMessage::Error(error.about(session.into())))
+        };
+        watch.hear(stalled("other")).await.unwrap();
+        let error = watch.hear(stalled("mine")).await.unwrap_err();
+        assert_eq!(error.message, "the disk is full");
+        connection.close().await;
     }
 }

@@ -99,6 +99,7 @@ fn a_missing_model_ends_with_one_and_loses_nothing() {
     let (error, code) = json_error(&correx(dir.path(), &["run", "meeting-notes", "--json"]));
     assert_eq!((error["code"].as_str(), code), (Some("model"), Some(1)));
     assert!(error["hint"].is_string(), "{error}");
+    assert!(error["kept"].as_str().unwrap().contains("correx resume"), "{error}");
     let output = correx(dir.path(), &["sessions", "--json"]);
     let session: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(session["status"], "IDLE", "the session is kept, and can be started");

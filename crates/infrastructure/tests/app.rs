@@ -241,6 +241,9 @@ async fn bad_workflows_and_inputs_are_refused_and_make_no_session() {
         (create(from(file("b.toml", b"  \n")), vec![]), ErrorCode::BadWorkflow, "empty"),
         (create(from(file("c.toml", b"\xff\xfe")), vec![]), ErrorCode::BadWorkflow, "UTF-8"),
         (create(from("/no/such.toml".into()), vec![]), ErrorCode::BadWorkflow, "could not be read"),
+        (create(from(file("d.toml", &[b'#'; 1_048_577])), vec![]), ErrorCode::BadWorkflow, "more"),
+        #[cfg(unix)]
+        (create(from("/dev/zero".into()), vec![]), ErrorCode::BadWorkflow, "more than"),
         (
             create(Some(WorkflowChoice::Example { name: "nope".into() }), vec![]),
             ErrorCode::BadWorkflow,

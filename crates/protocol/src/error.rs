@@ -1,5 +1,6 @@
 //! Errors as people meet them.
 
+use correx_events::SessionId;
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
@@ -17,17 +18,27 @@ pub struct ProtocolError {
     /// What to do.
     #[serde(default)]
     pub hint: Option<String>,
+    /// The session that it is about, when nobody asked: a run that cannot go on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[ts(optional, type = "string")]
+    pub session_id: Option<SessionId>,
 }
 
 impl ProtocolError {
     /// An error with nothing more to say than what happened.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), kept: None, hint: None }
+        Self { code, message: message.into(), kept: None, hint: None, session_id: None }
     }
 
     /// Says what was kept.
     pub fn kept(mut self, kept: impl Into<String>) -> Self {
         self.kept = Some(kept.into());
+        self
+    }
+
+    /// Says which session it is about.
+    pub fn about(mut self, session: SessionId) -> Self {
+        self.session_id = Some(session);
         self
     }
 

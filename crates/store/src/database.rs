@@ -1,12 +1,12 @@
 //! The open file. Any thread reads; only the writer's thread begins write transactions.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use redb::{Database, ReadTransaction, ReadableDatabase, WriteTransaction};
 
 use crate::error::{OpenError, StorageFailure};
 use crate::open::Opener;
+use crate::quiet;
 
 /// The database and the way to open it again: after an I/O error the library refuses everything,
 /// reads too, until the file is opened anew.
@@ -34,8 +34,9 @@ impl SharedDatabase {
         read: impl FnOnce(&ReadTransaction) -> Result<T, StorageFailure> + Send + 'static,
     ) -> Result<T, StorageFailure> {
         let shared = Arc::clone(self);
-        tokio::task::spawn_blocking(move || shared.read_here(read)).await.unwrap_or_else(
-            |stopped| {
+        tokio::task::spawn_blocking(move || quiet::caught_outside(|| shared.read_here(read)))
+            .await
+            .unwrap_or_else(|stopped| {
                 Err(StorageFailure::new(if stopped.is_panic() {
                     // The library's answer to pages that were overwritten.
                     "the store's file is damaged where this was read; the rest of it is kept. \
@@ -43,8 +44,7 @@ impl SharedDatabase {
                 } else {
                     "Correx is closing"
                 }))
-            },
-        )
+            })
     }
 
     /// The same on this thread.
@@ -77,7 +77,7 @@ impl SharedDatabase {
         let mut slot = self.slot.write().unwrap_or_else(PoisonError::into_inner);
         let broken = std::mem::replace(&mut *slot, Slot::Closed("not open".to_owned()));
         // After a panic in the library its own closing may panic too; the file is let go anyway.
-        let _ = catch_unwind(AssertUnwindSafe(|| drop(broken)));
+        let _ = quiet::catch(|| drop(broken));
         match (self.opener)() {
             Ok(database) => {
                 *slot = Slot::Open(database);

@@ -21,6 +21,15 @@ pub enum OpenError {
         /// What the system said.
         source: io::Error,
     },
+    /// Something that is not a folder has its name, or a part of it.
+    #[error(
+        "the data directory {dir} is not a folder: a file is in its place, or on the way to it. \
+         The file is left as it is. Move it away, or choose another data directory."
+    )]
+    NotAFolder {
+        /// The data directory.
+        dir: PathBuf,
+    },
     /// No space is left.
     #[error(
         "the disk that holds the data directory {dir} is full. What was there is kept. \
@@ -79,11 +88,10 @@ impl OpenError {
         use io::ErrorKind as Kind;
         match source.kind() {
             Kind::StorageFull | Kind::QuotaExceeded => Self::DiskFull { dir: dir.to_owned() },
-            Kind::PermissionDenied
-            | Kind::ReadOnlyFilesystem
-            | Kind::NotADirectory
-            | Kind::AlreadyExists
-            | Kind::NotFound => Self::NotWritable { dir: dir.to_owned(), source },
+            Kind::NotADirectory | Kind::AlreadyExists => Self::NotAFolder { dir: dir.to_owned() },
+            Kind::PermissionDenied | Kind::ReadOnlyFilesystem | Kind::NotFound => {
+                Self::NotWritable { dir: dir.to_owned(), source }
+            }
             Kind::InvalidData | Kind::UnexpectedEof => {
                 Self::Damaged { path: path.to_owned(), detail: source.to_string() }
             }

@@ -8,6 +8,7 @@
 //! - `open`: the data directory, its lock, the format version.
 //! - `tables`: every table with its key and value types.
 //! - `database`: the open file; reads from any thread.
+//! - `quiet`: panics that are caught, and are no news to anybody.
 //! - `writer`: the one thread that writes; everything that waits shares one commit.
 //! - `events`, `blobs`, `transcripts`, `catalogue`: what is written and read, by noun.
 //!
@@ -26,6 +27,7 @@ mod events;
 #[cfg(test)]
 mod failing;
 mod open;
+mod quiet;
 mod store;
 mod tables;
 mod transcripts;

@@ -2,12 +2,12 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use redb::{Builder, Database, ReadableDatabase};
 
 use crate::error::{OpenError, StorageFailure};
+use crate::quiet;
 use crate::tables::{self, META, meta};
 
 /// The name of the store's file in the data directory.
@@ -66,11 +66,11 @@ pub(crate) fn open_with(
 ) -> Result<Database, OpenError> {
     let path = dir.join(STORE_FILE);
     // The library may panic on a file whose pages were overwritten.
-    catch_unwind(AssertUnwindSafe(|| {
+    quiet::catch(|| {
         let database = open().map_err(|error| OpenError::from_redb(dir, &path, error.into()))?;
         check_format(&database, &path)?;
         Ok(database)
-    }))
+    })
     .unwrap_or_else(|_| {
         Err(OpenError::Damaged { path, detail: "its pages contradict each other".to_owned() })
     })

@@ -1,6 +1,5 @@
 //! The one thread that writes. Whatever waits when it begins a transaction shares one commit.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, mpsc};
 
 use correx_events::{Clock, IdSource, StoredEvent};
@@ -10,6 +9,7 @@ use tokio::sync::{broadcast, oneshot};
 use crate::database::SharedDatabase;
 use crate::diagnostics::Counters;
 use crate::error::{StorageFailure, WriteError};
+use crate::quiet;
 use crate::tables::{META, meta};
 
 /// The most writes in one commit, so that the first of a flood need not wait for all of it.
@@ -146,7 +146,7 @@ impl Writer {
 
     fn attempt(&self, batch: &mut [Box<dyn Job>]) -> Result<(), Failed> {
         let mut reached = None;
-        let result = catch_unwind(AssertUnwindSafe(|| self.transact(batch, &mut reached)))
+        let result = quiet::catch(|| self.transact(batch, &mut reached))
             .unwrap_or_else(|panic| Err(StorageFailure(panic_text(panic.as_ref()))));
         let Err(failure) = result else { return Ok(()) };
         self.counters.reopened();

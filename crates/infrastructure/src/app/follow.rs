@@ -134,7 +134,9 @@ impl ProgressSink for RunProgress {
             ErrorCode::Internal,
             format!("the run of session {session} cannot go on: {message}"),
         )
-        .kept("Everything that it has done is kept.");
+        .kept("Everything that it has done is kept.")
+        .hint("Put that right, then resume the run.")
+        .about(session.clone());
         self.pushes.tell(ServerMessage::Error(error));
     }
 }

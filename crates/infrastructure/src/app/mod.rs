@@ -210,8 +210,12 @@ impl App {
     async fn recover(&self) -> Result<(), Failure> {
         for record in self.inner.store.sessions().await? {
             let session = record.session_id;
-            if self.is_running(&session).await {
-                self.inner.orchestrator.recover(&session).await?;
+            if self.is_running(&session).await
+                && let Err(error) = self.inner.orchestrator.recover(&session).await
+            {
+                // One session that cannot be marked (a full disk, a damaged record) must not
+                // keep the others out of reach.
+                tracing::warn!(%session, %error, "a run could not be marked as interrupted");
             }
         }
         Ok(())

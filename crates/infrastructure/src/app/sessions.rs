@@ -1,6 +1,7 @@
 //! Sessions: made, shown, renamed, deleted.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use correx_events::{InputKind, SessionId};
@@ -210,13 +211,17 @@ fn workflow_text(path: &Path) -> Result<String, ProtocolError> {
     if metadata.is_dir() {
         return Err(refused(format!("{shown} is a folder, not a workflow file")));
     }
-    if metadata.len() > MAX_WORKFLOW_BYTES {
-        let bytes = metadata.len();
-        return Err(refused(format!("{shown} has {bytes} bytes; that is no workflow file")));
+    let mut bytes = Vec::new();
+    // A device has no length and never ends.
+    let opened = std::fs::File::open(path);
+    opened.and_then(|file| file.take(MAX_WORKFLOW_BYTES + 1).read_to_end(&mut bytes)).map_err(
+        |error| refused(format!("the workflow file {shown} could not be read: {error}")),
+    )?;
+    if bytes.len() as u64 > MAX_WORKFLOW_BYTES {
+        return Err(refused(format!(
+            "{shown} has more than {MAX_WORKFLOW_BYTES} bytes; that is no workflow file"
+        )));
     }
-    let bytes = std::fs::read(path).map_err(|error| {
-        refused(format!("the workflow file {shown} could not be read: {error}"))
-    })?;
     if bytes.iter().all(u8::is_ascii_whitespace) {
         return Err(refused(format!("the workflow file {shown} is empty")));
     }

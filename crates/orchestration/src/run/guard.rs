@@ -15,6 +15,9 @@ pub(super) fn can_start(state: &RunState) -> Result<(), RunControlError> {
     match state.status {
         _ if state.workflow.is_none() => Err(RunControlError::NoWorkflow),
         WorkflowStatus::Idle => Ok(()),
+        WorkflowStatus::Paused if state.pause == Some(PauseReason::Approval) => {
+            Err(wrong(state, "approve or deny it"))
+        }
         WorkflowStatus::Paused => Err(wrong(state, "resume it instead")),
         WorkflowStatus::Running => Err(wrong(state, "it is already started")),
         _ => Err(wrong(state, "make a new session to run the workflow again")),

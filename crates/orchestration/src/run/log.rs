@@ -53,7 +53,15 @@ impl SessionLog {
                 Ok(Landed::Yes)
             }
             Err(AppendError::VersionConflict { .. }) => {
+                let seen = self.state.version;
                 self.refresh().await?;
+                if self.state.version == seen {
+                    // Deciding again would go on for ever.
+                    return Err(LogError::Write(format!(
+                        "the event log of session {} contradicts itself after event {seen}",
+                        self.session
+                    )));
+                }
                 Ok(Landed::Overtaken)
             }
             Err(AppendError::Storage(message)) => {

@@ -1,6 +1,7 @@
 //! A scripted model, a log that can be tampered with, and a run around them.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -207,6 +208,7 @@ pub struct Log {
     inner: MemoryEventStore,
     injections: Mutex<Vec<Injection>>,
     refuse: Mutex<Option<&'static str>>,
+    contradicts: AtomicBool,
 }
 
 impl Log {
@@ -219,12 +221,20 @@ impl Log {
     pub fn refuse(&self, kind: Option<&'static str>) {
         *self.refuse.lock().unwrap() = kind;
     }
+
+    /// From now on it says that it has grown, and does not show by what.
+    pub fn contradict(&self) {
+        self.contradicts.store(true, Ordering::SeqCst);
+    }
 }
 
 #[async_trait]
 impl EventStore for Log {
     async fn append(&self, append: Append) -> Result<Vec<StoredEvent>, AppendError> {
         let holds = |kind: &str| append.payloads.iter().any(|payload| payload.kind() == kind);
+        if self.contradicts.load(Ordering::SeqCst) {
+            return Err(AppendError::VersionConflict { expected: 0, actual: u64::MAX });
+        }
         if self.refuse.lock().unwrap().is_some_and(holds) {
             return Err(AppendError::Storage("no space left on device".to_owned()));
         }
@@ -303,6 +313,7 @@ impl World {
             inner: MemoryEventStore::new(Arc::new(SystemClock), Arc::new(RandomIds)),
             injections: Mutex::default(),
             refuse: Mutex::default(),
+            contradicts: AtomicBool::new(false),
         });
         let (blobs, told) = (Arc::default(), Arc::default());
         let orchestrator = orchestrator(&log, &blobs, &model, &told);

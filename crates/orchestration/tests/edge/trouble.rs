@@ -175,3 +175,14 @@ async fn a_full_disk_stalls_the_run_and_it_can_be_resumed_when_there_is_room() {
     });
     assert_eq!(started.collect::<Vec<_>>(), [1, 2]);
 }
+
+#[tokio::test]
+async fn a_damaged_log_that_contradicts_itself_is_an_error_and_not_an_endless_decision() {
+    let world = World::new(THREE, GIVEN, Scripted::new([])).await;
+    world.log.contradict();
+    let start = world.orchestrator.start(&world.session);
+    let ended = tokio::time::timeout(std::time::Duration::from_secs(10), start).await.unwrap();
+    let error = ended.unwrap_err();
+    assert!(matches!(error, RunControlError::Write(_)), "{error:?}");
+    assert!(error.to_string().contains("contradicts itself"), "{error}");
+}

@@ -42,13 +42,13 @@ fn a_new_store_can_be_read_by_its_owner_only() {
 }
 
 #[test]
-fn a_place_where_nothing_can_be_written_is_named() {
+fn a_file_in_the_place_of_the_data_directory_is_named_and_kept() {
     let dir = tempfile::tempdir().unwrap();
     let file = dir.path().join("file");
     fs::write(&file, "mine").unwrap();
     for place in [file.clone(), file.join("below")] {
         let error = refusal(&place);
-        assert!(matches!(error, OpenError::NotWritable { .. }), "{error:?}");
+        assert!(matches!(error, OpenError::NotAFolder { .. }), "{error:?}");
         assert!(error.to_string().contains(place.to_str().unwrap()), "{error}");
     }
     assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
