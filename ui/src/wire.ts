@@ -512,7 +512,7 @@ status: WorkflowStatus,
  */
 waiting_for: WaitReason | null, 
 /**
- * Why it ended, when it failed.
+ * Why it ended, when it failed; absent when a person cancelled it.
  */
 failure: string | null, 
 /**

@@ -17,20 +17,29 @@ pub struct Cli {
     pub command: Command,
 }
 
+/// The heading of the options that every command has.
+const EVERYWHERE: &str = "Options of every command";
+
 /// Options that every command has.
 #[derive(Debug, Clone, Args)]
 pub struct Common {
     /// Write JSON, one object per line; errors too, on the error output
-    #[arg(long, global = true)]
+    #[arg(long, global = true, help_heading = EVERYWHERE)]
     pub json: bool,
     /// Where sessions are kept [also: CORREX_DATA_DIR]
-    #[arg(long, global = true, value_name = "DIR")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "DIR")]
     pub data_dir: Option<PathBuf>,
     /// A GGUF file in place of the default model [also: CORREX_MODEL]
-    #[arg(long, global = true, value_name = "FILE")]
+    #[arg(long, global = true, help_heading = EVERYWHERE, value_name = "FILE")]
     pub model: Option<PathBuf>,
     /// How many threads compute [also: CORREX_THREADS]
-    #[arg(long, global = true, value_name = "N", value_parser = at_least_one)]
+    #[arg(
+        long,
+        global = true,
+        help_heading = EVERYWHERE,
+        value_name = "N",
+        value_parser = at_least_one
+    )]
     pub threads: Option<usize>,
 }
 
@@ -72,7 +81,7 @@ pub enum Command {
 pub struct RunArgs {
     /// A workflow file, or the name of an example (meeting-notes, brief)
     pub workflow: String,
-    /// An input from a file or folder; without a name it is for the only input
+    /// An input from a file or folder; without a name it is for the only input, or the first file or folder
     #[arg(long, value_name = "[NAME=]FILE")]
     pub input: Vec<String>,
     /// An input as text
@@ -190,12 +199,12 @@ pub enum ModelCommand {
         #[arg(long, default_value_t = 128, value_parser = at_least_one)]
         reply: usize,
     },
-    /// Turn text from the input into token ids: no template, nothing added
+    /// Turn the text on the standard input into token ids: no template, nothing added
     Tokenize {
         /// A GGUF file; the default model when absent
         file: Option<PathBuf>,
     },
-    /// Go on from a raw prompt on the input
+    /// Go on from the raw prompt on the standard input
     Generate {
         /// A GGUF file; the default model when absent
         file: Option<PathBuf>,

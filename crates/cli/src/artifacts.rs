@@ -76,6 +76,10 @@ pub async fn artifacts(connection: &Connection, args: ArtifactsArgs) -> Outcome 
         connection.output.say("this session is a plain chat: it has no artifacts");
         return Ok(Ending::Done);
     };
+    if run.stages.iter().all(|stage| stage.artifacts.is_empty()) {
+        connection.output.say("this run has produced nothing yet");
+        return Ok(Ending::Done);
+    }
     let Some(folder) = args.out else {
         print(connection, &session, &run).await?;
         return Ok(Ending::Done);
@@ -87,9 +91,6 @@ pub async fn artifacts(connection: &Connection, args: ArtifactsArgs) -> Outcome 
     };
     fs::create_dir_all(&folder).map_err(|error| failed(&folder, &error))?;
     let artifacts = read(connection, &session, &run).await?;
-    if artifacts.is_empty() {
-        connection.output.say("this run has produced nothing yet");
-    }
     for artifact in artifacts {
         let wanted = file_name(artifact.name, artifact.media_type);
         let path = write_new(&folder, &wanted, artifact.text.as_bytes())

@@ -39,9 +39,16 @@ impl<'a> Input<'a> {
             "/stop" => Input::Stop,
             "/quit" | "/exit" => Input::Quit,
             "/help" | "/?" => Input::Help,
+            // A command that does not exist is no message; a path or a remark may begin so.
+            _ if rest.is_empty() && is_command(word) => Input::Help,
             _ => Input::Say(line),
         }
     }
+}
+
+fn is_command(word: &str) -> bool {
+    word.strip_prefix('/')
+        .is_some_and(|name| name.chars().all(|letter| letter.is_ascii_lowercase()))
 }
 
 const HELP: &str =
@@ -242,7 +249,7 @@ pub fn fate(run: &RunView, note: &NoteView) -> String {
             let title = title(run, &used.stage_id);
             format!("✎ note kept; applied to {title}, attempt {}", used.attempt)
         }
-        (None, Some(stage)) => format!("✎ note kept; it acts from {} on", title(run, stage)),
+        (None, Some(stage)) => format!("✎ note kept; it acts from “{}” on", title(run, stage)),
         (None, None) => "✎ note kept; it acts from the next stage on".to_owned(),
     }
 }
@@ -257,6 +264,8 @@ mod tests {
         assert_eq!(Input::read("/steer  Be brief "), Input::Steer("Be brief"));
         assert_eq!(Input::read("/steering is odd"), Input::Say("/steering is odd"));
         assert_eq!(Input::read("/steer"), Input::Steer(""));
+        assert_eq!(Input::read("/pause"), Input::Help);
+        assert_eq!(Input::read("/etc/hosts"), Input::Say("/etc/hosts"));
         assert_eq!(Input::read("/stop"), Input::Stop);
         assert_eq!(Input::read("/quit"), Input::Quit);
         assert_eq!(Input::read("  "), Input::Nothing);

@@ -183,7 +183,7 @@ impl<'a> Demo<'a> {
         let output = self.connection.output.clone();
         tokio::spawn(async move {
             let answer = content(asked).await?;
-            output.say(&output.paint("the router answers:", Look::Bold));
+            output.say(&output.paint("the assistant answers:", Look::Bold));
             for line in safe(answer.trim()).lines() {
                 output.say(&format!("  │ {line}"));
             }

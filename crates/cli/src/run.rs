@@ -137,7 +137,7 @@ async fn tell_answer(
     match answer.await {
         Ok(Ok(message)) if output.format() == Format::Json => output.object(&message),
         Ok(Ok(ServerMessage::RouterResponse { content, .. })) => {
-            output.say(&format!("router: {}", safe(content.trim())));
+            output.say(&format!("the assistant: {}", safe(content.trim())));
         }
         Ok(Err(error)) => output.error(&error),
         Ok(Ok(_)) | Err(_) => {}

@@ -237,7 +237,7 @@ fn report(connection: &Connection, session: &SessionId, run: &RunView) {
         (WorkflowStatus::Failed, Some(why)) => {
             format!("{}: {}", output.paint("failed", Look::Bad), safe(why))
         }
-        (WorkflowStatus::Failed, None) => output.paint("failed", Look::Bad),
+        (WorkflowStatus::Failed, None) => output.paint("cancelled", Look::Bad),
         (_, _) => "not finished".to_owned(),
     };
     output.say(&format!("{line}  {}", output.paint(&format!("session {session}"), Look::Dim)));

@@ -93,7 +93,7 @@ pub struct RunView {
     pub status: WorkflowStatus,
     /// Why it waits.
     pub waiting_for: Option<WaitReason>,
-    /// Why it ended, when it failed.
+    /// Why it ended, when it failed; absent when a person cancelled it.
     pub failure: Option<String>,
     /// The stage that is current.
     #[ts(type = "string | null")]

@@ -1,7 +1,7 @@
 import { expect, it } from 'vitest';
 import { aRun, aSession, aStage } from '../fixtures';
 import { chosenTarget, steerRefusal, targetGroups } from './steer';
-import { noteFate, reachWords, stageNotes } from './words';
+import { noteFate, reachWords, runWords, stageNotes } from './words';
 import type { NoteView } from '../wire';
 
 const stages = [
@@ -20,6 +20,11 @@ const note = (change: Partial<NoteView> = {}): NoteView => ({
   applied: [],
   at: '2026-11-30T10:00:00Z',
   ...change,
+});
+
+it('calls a run that a person ended cancelled, not failed', () => {
+  expect(runWords(aRun({ status: 'FAILED', failure: null }))).toBe('Cancelled');
+  expect(runWords(aRun({ status: 'FAILED', failure: 'No room.' }))).toBe('Failed');
 });
 
 it('cannot steer a plain chat or a run that has ended, and says why', () => {

@@ -78,7 +78,7 @@ export function runWords(run: RunView): string {
     case 'COMPLETED':
       return 'Finished';
     case 'FAILED':
-      return run.failure === 'cancelled' ? 'Cancelled' : 'Failed';
+      return run.failure === null ? 'Cancelled' : 'Failed';
   }
 }
 

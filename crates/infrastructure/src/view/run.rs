@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use correx_events::{CapturedInput, NoteScope, PauseReason, StageId, StagePlan, Timestamp};
+use correx_events::{
+    CapturedInput, FailureReason, NoteScope, PauseReason, StageId, StagePlan, Timestamp,
+};
 use correx_protocol::{
     AppliedView, ArtifactView, AttemptView, InputView, NoteView, QuestionView, RunView,
     SessionSummary, StageStatus, StageView, SteerScope, WaitReason, WorkflowStatus,
@@ -43,7 +45,11 @@ pub fn run(state: &RunState, planned: &Planned) -> RunView {
     RunView {
         status: status(state.status),
         waiting_for: waiting_for(state),
-        failure: state.failure.as_ref().map(|failure| failure.message.clone()),
+        failure: state
+            .failure
+            .as_ref()
+            .filter(|failure| failure.reason != FailureReason::Cancelled)
+            .map(|failure| failure.message.clone()),
         current_stage: state.current_stage.clone(),
         stages,
         notes: state.notes.all().iter().map(note).collect(),
