@@ -13,6 +13,8 @@ pub struct RouterConfig {
     pub token_budget: usize,
     /// Tokens of the model's window that are kept free for the reply.
     pub reply_reserve: usize,
+    /// The most tokens of the answer to a steering note: it only has to confirm it.
+    pub note_reply_tokens: usize,
     /// Tokens that the active steering notes may have together.
     pub note_allowance: usize,
     /// The longest message that is looked at, in bytes; what is longer cannot fit any window here.
@@ -27,6 +29,7 @@ impl Default for RouterConfig {
             conversation_keep_last: 6,
             token_budget: 4096,
             reply_reserve: 512,
+            note_reply_tokens: 96,
             note_allowance: 512,
             max_input_bytes: 256 * 1024,
             generation: GenerationConfig { temperature: 0.3, ..GenerationConfig::default() },

@@ -402,8 +402,12 @@ impl DefaultRouterFacade {
                     InferenceError::TooLong { prompt: needed, window }
                 }
             })?;
+        let reserve = self.reply_reserve(window);
         let generation = GenerationConfig {
-            max_tokens: self.reply_reserve(window),
+            max_tokens: match message.steering {
+                true => reserve.min(self.config.note_reply_tokens),
+                false => reserve,
+            },
             // A retry must be able to differ; the same turn of the same talk must not.
             seed: self.config.generation.seed.wrapping_add(asked),
             ..self.config.generation.clone()

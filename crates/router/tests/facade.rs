@@ -181,6 +181,16 @@ async fn prompt_and_reply_fit_the_window_and_the_persons_budget() {
 }
 
 #[tokio::test]
+async fn the_answer_to_a_note_is_kept_short() {
+    let world = World::new([]).given([created(true), started(&["a"])]).await;
+    world.say("Be brief.", ChatMode::Steering).await.unwrap();
+    world.say("Why?", ChatMode::Chat).await.unwrap();
+    let most: Vec<usize> =
+        world.provider.requests().iter().map(|request| request.generation.max_tokens).collect();
+    assert_eq!(most, [96, 512]);
+}
+
+#[tokio::test]
 async fn a_plain_chat_cannot_be_steered() {
     let world = World::new([]).given([created(false)]).await;
     let error = world.say("Be brief.", ChatMode::Steering).await.unwrap_err();

@@ -28,8 +28,9 @@ export const DEFAULT_TARGET_KEY = 'onward';
 export function targetGroups(run: RunView): TargetGroup[] {
   const current = run.stages.find((stage) => stage.stage_id === run.current_stage);
   const name = current ? current.title : (run.stages.find(isAhead)?.title ?? 'the current stage');
+  // A note for a question to a person would have nothing to act on.
   const ahead = run.stages.filter(
-    (stage) => isAhead(stage) && stage.stage_id !== current?.stage_id,
+    (stage) => isAhead(stage) && stage.stage_id !== current?.stage_id && stage.kind !== 'approve',
   );
   const groups: TargetGroup[] = [
     {
