@@ -157,7 +157,9 @@ impl App {
         let mut live = self.inner.answers.sessions();
         for record in self.inner.store.sessions().await.unwrap_or_default() {
             let session = record.session_id;
-            if !live.contains(&session) && self.is_running(&session).await {
+            // A run that stalled is still running in the log, and nobody is at work on it.
+            let at_work = self.inner.orchestrator.is_live(&session);
+            if at_work && !live.contains(&session) && self.is_running(&session).await {
                 live.push(session);
             }
         }
