@@ -14,6 +14,16 @@ mod desktop {
     /// How long the model may work at one thing.
     const MODEL: Duration = Duration::from_secs(150);
 
+    /// Notes every length of the last answer's text.
+    const WATCH_ANSWERS: &str = "
+        window.grown = [];
+        new MutationObserver(() => {
+            const answers = document.querySelectorAll('[data-testid=turn][data-role=ROUTER]');
+            const length = answers[answers.length - 1]?.textContent.length;
+            if (answers.length > 1 && window.grown.at(-1) !== length) window.grown.push(length);
+        }).observe(document.body, { subtree: true, childList: true, characterData: true });
+    ";
+
     /// Where pictures go: into the build folder, or (to renew those of the documentation) where
     /// `CORREX_SCREENSHOTS` says.
     fn pictures() -> PathBuf {
@@ -41,31 +51,30 @@ mod desktop {
         window.click("create-session").await;
         window.css("[data-testid=stage][data-status=running]", MODEL).await;
 
-        // Steer while the first stage is running.
+        // Steer while the run goes on.
         window.click("mode-steer").await;
         window.picture(&pictures().join("steer.png")).await;
         window.write("composer-input", "Write everything in capital letters.").await;
         window.click("send").await;
         window.css("[data-testid=turn][data-role=USER][data-mode=STEERING]", MODEL).await;
         window.css("[data-testid=note]", MODEL).await;
+        window.css("[data-testid=turn][data-role=ROUTER][data-status=complete]", MODEL).await;
 
-        // The answer streams: its text grows before it is complete.
-        let begun = Instant::now();
-        let mut lengths = Vec::new();
-        while window.count("[data-testid=turn][data-role=ROUTER][data-status=complete]").await == 0
-        {
-            let text = window.text("[data-testid=turn][data-role=ROUTER]").await;
-            lengths.push(text.len());
-            assert!(begun.elapsed() < MODEL, "no answer; lengths seen: {lengths:?}");
-            tokio::time::sleep(Duration::from_millis(40)).await;
-        }
-        lengths.dedup();
-        assert!(lengths.len() > 3, "the answer came in one piece: {lengths:?}");
-
-        // Ask about it, too.
+        // Ask, too. The answer streams: its text grows before it is complete.
         window.click("mode-ask").await;
-        window.write("composer-input", "Which stage is running?").await;
+        let question = "Describe in five long sentences what a workflow is good for.";
+        window.write("composer-input", question).await;
+        window.page.execute(WATCH_ANSWERS, Vec::new()).await.unwrap();
         window.click("send").await;
+        let begun = Instant::now();
+        let complete = "[data-testid=turn][data-role=ROUTER][data-status=complete]";
+        while window.count(complete).await < 2 {
+            assert!(begun.elapsed() < MODEL, "no answer");
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+        let grown = window.page.execute("return window.grown", Vec::new()).await.unwrap();
+        let grown = grown.as_array().unwrap();
+        assert!(grown.len() > 4, "the answer came in one piece: {grown:?}");
 
         // The note acts, and the window says where.
         let begun = Instant::now();
