@@ -90,6 +90,10 @@ impl<'a> Watch<'a> {
                     return Ok(Some(Watched::Waits(run)));
                 }
             }
+            // Somebody paused it elsewhere: whoever resumes it watches it then.
+            (WorkflowStatus::Paused, Some(WaitReason::Person)) => {
+                return Ok(Some(Watched::Waits(run)));
+            }
             // The owner that ran it is gone, and this process has taken over.
             (WorkflowStatus::Paused, Some(WaitReason::Interrupted)) => {
                 self.run = None;

@@ -281,6 +281,23 @@ fn a_plain_chat_is_told_to_help_and_keeps_its_status_in_the_system_text() {
 }
 
 #[test]
+fn a_session_with_a_workflow_is_told_about_the_run_before_it_starts() {
+    let pack = build(&given([created(true)]), 4096).unwrap();
+    assert_eq!(contents(&pack, ContextLayer::L0)[0], SYSTEM_PROMPT);
+}
+
+#[test]
+fn without_an_open_message_every_turn_is_conversation() {
+    let mut state = given([created(false)]);
+    state.conversation_history =
+        vec![turn(TurnRole::User, "hello"), turn(TurnRole::Router, "good day")];
+    let pack = build(&state, 4096).unwrap();
+    let sources: Vec<_> =
+        pack.layer(ContextLayer::L1).iter().map(|entry| entry.source.clone()).collect();
+    assert_eq!(sources, [SourceType::Conversation, SourceType::Conversation]);
+}
+
+#[test]
 fn no_event_payload_artifact_or_tool_output_can_enter_a_pack() {
     let secret = "THE-ARTIFACT-TEXT";
     let state = given([
