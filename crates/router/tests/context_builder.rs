@@ -70,6 +70,8 @@ fn everything_is_there_when_the_budget_is_large() {
             "Stage stage1 (SUCCESS): finished on attempt 1: 214 words, 301 tokens, 4.1 s",
         ]
     );
+    let last = pack.layer(ContextLayer::L1).last().unwrap();
+    assert_eq!((&last.source, last.role), (&SourceType::Message, Role::User));
     assert!(pack.dropped.is_empty());
     assert_eq!(pack.compression_metadata.entries_dropped, 0);
 }

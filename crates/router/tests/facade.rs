@@ -292,6 +292,18 @@ async fn answering_again_emits_no_second_note_and_takes_the_answers_place() {
 }
 
 #[tokio::test]
+async fn answering_again_leaves_the_exchanges_before_as_they_are() {
+    let world = World::new([say("blue"), say("yes"), say("no")]);
+    world.say("colour?", ChatMode::Chat).await.unwrap();
+    world.say("sure?", ChatMode::Chat).await.unwrap();
+    world.facade.retry(&session(), RouterSink::none(), token()).await.unwrap();
+    assert!(world.provider.fed(2).ends_with("colour? blue sure?"));
+    let history = world.facade.history(&session()).await.unwrap();
+    let texts: Vec<_> = history.iter().map(|turn| turn.content.as_str()).collect();
+    assert_eq!(texts, ["colour?", "blue", "sure?", "no"]);
+}
+
+#[tokio::test]
 async fn there_is_nothing_to_answer_again_in_a_new_session() {
     let world = World::new([]);
     let error = world.facade.retry(&session(), RouterSink::none(), token()).await.unwrap_err();
@@ -416,6 +428,9 @@ async fn the_history_is_filled_from_the_transcript_after_a_restart() {
     assert_eq!(texts, ["colour?", "blue"]);
     assert_eq!(world.branch().await[2].status, TurnStatus::Stopped);
     restarted.on_user_input(&session(), "sure?", ChatMode::Chat).await.unwrap();
+    let seeds: Vec<u64> =
+        world.provider.requests().iter().map(|request| request.generation.seed).collect();
+    assert_ne!(seeds[0], seeds[1], "the second answer of a talk draws anew, also after a restart");
     assert!(world.provider.fed(1).ends_with("colour? blue sure?"));
     assert_eq!(world.branch().await.len(), 5);
 }
