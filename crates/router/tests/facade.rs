@@ -84,17 +84,17 @@ async fn a_note_carries_its_target_and_reach() {
 
 #[tokio::test]
 async fn history_grows_by_two_turns_and_is_capped_at_twice_the_kept_ones() {
-    let config = RouterConfig { conversation_keep_last: 2, ..RouterConfig::default() };
+    let config = RouterConfig { conversation_keep_last: 3, ..RouterConfig::default() };
     let world = World::with([], config, 8192);
-    for number in 1..=4_usize {
+    for number in 1..=5_usize {
         world.say(&format!("message {number}"), ChatMode::Chat).await.unwrap();
         let history = world.facade.history(&session()).await.unwrap();
-        assert_eq!(history.len(), (number * 2).min(4));
+        assert_eq!(history.len(), (number * 2).min(6));
     }
     let history = world.facade.history(&session()).await.unwrap();
     assert_eq!(history[0].content, "message 3");
-    assert_eq!(history[3].content, "ok");
-    assert_eq!(history[3].role, TurnRole::Router);
+    assert_eq!(history[5].content, "ok");
+    assert_eq!(history[5].role, TurnRole::Router);
 }
 
 #[tokio::test]
