@@ -2,7 +2,7 @@
 
 mod common;
 
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -633,4 +633,40 @@ async fn a_run_that_only_moves_on_meanwhile_takes_the_note() {
         ["session_created", "workflow_started", "stage_completed", "steering_note_added"]
     );
     assert!(world.provider.fed(0).contains("Stage: b"));
+}
+
+/// A log on which somebody else is always faster.
+struct Restless {
+    inner: Arc<MemoryEventStore>,
+    attempts: AtomicU64,
+}
+
+#[async_trait::async_trait]
+impl EventStore for Restless {
+    async fn append(&self, _append: Append) -> Result<Vec<StoredEvent>, AppendError> {
+        self.attempts.fetch_add(1, Ordering::Relaxed);
+        Err(AppendError::VersionConflict { expected: 2, actual: 3 })
+    }
+
+    async fn read(&self, session: &SessionId, from: u64) -> Result<Vec<StoredEvent>, ReadError> {
+        self.inner.read(session, from).await
+    }
+
+    fn subscribe(&self) -> tokio::sync::broadcast::Receiver<Arc<StoredEvent>> {
+        self.inner.subscribe()
+    }
+}
+
+#[tokio::test]
+async fn a_note_gives_up_on_a_log_that_never_comes_to_rest() {
+    let world = World::new([]).given([created(true), started(&["a"])]).await;
+    let restless = Arc::new(Restless { inner: world.store.clone(), attempts: AtomicU64::new(0) });
+    let parts = RouterParts { event_store: restless.clone(), ..world.parts.clone() };
+    let facade = DefaultRouterFacade::new(parts, world.config.clone());
+    let error =
+        facade.on_user_input(&session(), "Be brief.", ChatMode::Steering).await.unwrap_err();
+    assert!(matches!(error, RouterError::Append(AppendError::VersionConflict { .. })));
+    assert_eq!(error.note(), &NoteOutcome::NotEmitted);
+    assert_eq!(restless.attempts.load(Ordering::Relaxed), 16);
+    assert!(world.provider.requests().is_empty() && world.branch().await.is_empty());
 }
