@@ -131,6 +131,12 @@ fn inference_depends_on_events_and_context_alone_and_touches_no_outside_world() 
 }
 
 #[test]
+fn gguf_depends_on_nothing_of_ours_and_on_no_engine() {
+    assert_ours("correx-gguf", &[]);
+    assert_no_outside_world("correx-gguf");
+}
+
+#[test]
 fn router_depends_on_events_context_inference_and_sessions_and_nothing_else_of_ours() {
     assert_ours(
         "correx-router",

@@ -2,7 +2,6 @@
 //!
 //! # Layout
 //! - [`provider`]: [`CandleProvider`], a loaded model behind the provider trait.
-//! - [`inspect`]: a sound check of a GGUF file's header, before anything believes it.
 //! - [`tokenizer`]: [`Vocabulary`], text to ids and back.
 //! - [`template`]: the file's chat template, rendered where it can do no harm.
 //! - [`prompt`]: [`ChatEncoder`], messages to ids by where their text came from.
@@ -17,7 +16,6 @@ pub mod bench;
 pub mod checksum;
 pub mod decoder;
 mod engine;
-pub mod inspect;
 mod memory;
 pub mod prompt;
 pub mod provider;

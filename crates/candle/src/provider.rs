@@ -18,11 +18,11 @@ use tokio::sync::oneshot;
 use crate::checksum;
 use crate::decoder::{ConfigError, Decoder, DecoderConfig, WeightsError};
 use crate::engine::{Engine, Job};
-use crate::inspect::{Gguf, InspectError, inspect};
 use crate::prompt::ChatEncoder;
 use crate::template::ChatTemplate;
 use crate::threads::compute_threads;
 use crate::tokenizer::{Vocabulary, VocabularyError};
+use correx_gguf::{Gguf, InspectError, inspect};
 
 /// Why a model could not be loaded. The text says what happened and what to do.
 #[derive(Debug, Error)]

@@ -7,10 +7,10 @@ use correx_inference::{GenerationConfig, InferenceCancellationToken};
 use thiserror::Error;
 
 use crate::decoder::{Decoder, KvCache, Logits, Segment, Step, StepError};
-use crate::inspect::inspect;
 use crate::provider::{LoadError, LoadProgress, Loaded};
 use crate::sampler::{NoChoice, Sampler};
 use crate::tokenizer::Vocabulary;
+use correx_gguf::inspect;
 
 /// Tokens of a prompt that are evaluated at once.
 const CHUNK: usize = 64;

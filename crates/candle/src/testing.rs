@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use tokenizers::models::bpe::BPE;
 use tokenizers::{AddedToken, PreTokenizerWrapper, Tokenizer};
 
-use crate::inspect::{Gguf, inspect};
+use correx_gguf::{Gguf, inspect};
 
 /// The default model's file.
 pub(crate) fn default_model() -> PathBuf {

@@ -5,7 +5,7 @@ use std::fmt;
 use correx_cpu_kernels::Heads;
 use thiserror::Error;
 
-use crate::inspect::Gguf;
+use correx_gguf::Gguf;
 
 /// Model families that the decoder runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

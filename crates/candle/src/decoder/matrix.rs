@@ -1,11 +1,11 @@
 //! Weights that are multiplied with.
 
-use candle_core::quantized::QTensor;
+use candle_core::quantized::{GgmlDType, QTensor};
 use candle_core::{Device, Error, Result, Tensor, bail};
 use correx_cpu_kernels::{BlockKind, PackedMatrix, Product, QuantizedRows, Threads, multiply_many};
 
 use super::ops::with_numbers;
-use crate::inspect::TensorType;
+use correx_gguf::TensorType;
 
 /// A matrix of weights.
 pub(super) enum Matrix {
@@ -13,6 +13,25 @@ pub(super) enum Matrix {
     Packed(PackedMatrix),
     /// Of any other type: candle's.
     Candle(QTensor),
+}
+
+/// candle's name of a tensor type.
+pub(super) fn dtype(kind: TensorType) -> GgmlDType {
+    match kind {
+        TensorType::F32 => GgmlDType::F32,
+        TensorType::F16 => GgmlDType::F16,
+        TensorType::BF16 => GgmlDType::BF16,
+        TensorType::Q4_0 => GgmlDType::Q4_0,
+        TensorType::Q4_1 => GgmlDType::Q4_1,
+        TensorType::Q5_0 => GgmlDType::Q5_0,
+        TensorType::Q5_1 => GgmlDType::Q5_1,
+        TensorType::Q8_0 => GgmlDType::Q8_0,
+        TensorType::Q2K => GgmlDType::Q2K,
+        TensorType::Q3K => GgmlDType::Q3K,
+        TensorType::Q4K => GgmlDType::Q4K,
+        TensorType::Q5K => GgmlDType::Q5K,
+        TensorType::Q6K => GgmlDType::Q6K,
+    }
 }
 
 /// The kind of blocks of a tensor type, where our own kernels know it.

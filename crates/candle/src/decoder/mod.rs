@@ -29,8 +29,8 @@ pub(crate) use cache::filled_cache;
 pub use config::{Architecture, ConfigError, DecoderConfig};
 pub use weights::WeightsError;
 
-use crate::inspect::Gguf;
 use attention::Attention;
+use correx_gguf::Gguf;
 use ops::{RmsNorm, Rope, SwiGlu, rotation};
 use weights::{Layer, Linear, Weights};
 

@@ -86,7 +86,7 @@ fn wrong_steps_are_errors(decoder: &Decoder) {
 
 #[test]
 fn numbers_that_make_no_sense_are_refused() {
-    use crate::inspect::Value;
+    use correx_gguf::Value;
     let gguf = default_gguf();
     for (key, value, says) in [
         ("general.architecture", Value::Text("bert".into()), "`bert`"),

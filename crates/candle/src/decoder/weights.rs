@@ -11,8 +11,8 @@ use correx_cpu_kernels::{PackedMatrix, Threads};
 use thiserror::Error;
 
 use super::config::DecoderConfig;
-use super::matrix::{Matrix, multiply_all, packed_kind};
-use crate::inspect::{Gguf, TensorInfo};
+use super::matrix::{Matrix, dtype, multiply_all, packed_kind};
+use correx_gguf::{Gguf, TensorInfo};
 
 /// Why the weights could not be loaded.
 #[derive(Debug, Error)]
@@ -234,7 +234,7 @@ impl Source<'_> {
 
 /// candle's form of a tensor.
 fn quantized(info: &TensorInfo, bytes: &[u8]) -> candle_core::Result<QTensor> {
-    let storage = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, info.kind.dtype())?;
+    let storage = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, dtype(info.kind))?;
     QTensor::new(storage, info.shape.as_slice())
 }
 

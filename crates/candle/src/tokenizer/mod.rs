@@ -16,7 +16,7 @@ use thiserror::Error;
 use tokenizers::models::bpe::BPE;
 use tokenizers::{AddedToken, Tokenizer};
 
-use crate::inspect::{Gguf, InspectError, inspect};
+use correx_gguf::{Gguf, InspectError, inspect};
 
 /// Why a file's vocabulary cannot be used.
 #[derive(Debug, Error)]

@@ -3,8 +3,8 @@
 use std::fmt;
 use std::io::Read;
 
-use super::Problem;
-use super::reader::HeaderReader;
+use crate::Problem;
+use crate::reader::HeaderReader;
 
 /// The most elements of one array. Vocabularies have a few hundred thousand.
 const MOST_ELEMENTS: u64 = 1 << 24;
@@ -99,7 +99,7 @@ impl fmt::Display for Value {
 }
 
 /// Reads a type and a value of it.
-pub(super) fn read<R: Read>(reader: &mut HeaderReader<R>) -> Result<Value, Problem> {
+pub(crate) fn read<R: Read>(reader: &mut HeaderReader<R>) -> Result<Value, Problem> {
     let kind = reader.u32()?;
     Ok(match kind {
         6 => Value::Float(f64::from(f32::from_le_bytes(reader.array()?))),

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 
-use super::Problem;
+use crate::Problem;
 
 /// The longest key or tensor name.
 const LONGEST_KEY: u64 = 1 << 16;
@@ -11,7 +11,7 @@ const LONGEST_TEXT: u64 = 1 << 24;
 
 /// A reader that knows how many bytes are left, so that no declared length is allocated before
 /// it is known to be there.
-pub(super) struct HeaderReader<R> {
+pub(crate) struct HeaderReader<R> {
     source: R,
     position: u64,
     size: u64,
@@ -19,18 +19,18 @@ pub(super) struct HeaderReader<R> {
 
 impl<R: Read> HeaderReader<R> {
     /// Continues behind magic and version.
-    pub(super) fn after_version(source: R, size: u64) -> Result<Self, Problem> {
+    pub(crate) fn after_version(source: R, size: u64) -> Result<Self, Problem> {
         let reader = Self { source, position: 8, size };
         reader.require(16)?;
         Ok(reader)
     }
 
-    pub(super) fn position(&self) -> u64 {
+    pub(crate) fn position(&self) -> u64 {
         self.position
     }
 
     /// Fails unless `bytes` more are there.
-    pub(super) fn require(&self, bytes: u64) -> Result<(), Problem> {
+    pub(crate) fn require(&self, bytes: u64) -> Result<(), Problem> {
         let needed = self.position.saturating_add(bytes);
         if needed > self.size {
             return Err(Problem::Truncated { size: self.size, needed });
@@ -45,22 +45,22 @@ impl<R: Read> HeaderReader<R> {
         Ok(())
     }
 
-    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], Problem> {
+    pub(crate) fn array<const N: usize>(&mut self) -> Result<[u8; N], Problem> {
         let mut bytes = [0; N];
         self.fill(&mut bytes)?;
         Ok(bytes)
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, Problem> {
+    pub(crate) fn u32(&mut self) -> Result<u32, Problem> {
         Ok(u32::from_le_bytes(self.array()?))
     }
 
-    pub(super) fn u64(&mut self) -> Result<u64, Problem> {
+    pub(crate) fn u64(&mut self) -> Result<u64, Problem> {
         Ok(u64::from_le_bytes(self.array()?))
     }
 
     /// `count` bytes; they are known to be there before they are allocated.
-    pub(super) fn bytes(&mut self, count: u64) -> Result<Vec<u8>, Problem> {
+    pub(crate) fn bytes(&mut self, count: u64) -> Result<Vec<u8>, Problem> {
         self.require(count)?;
         let count = usize::try_from(count)
             .map_err(|_| Problem::Malformed(format!("it declares {count} bytes at once")))?;
@@ -69,7 +69,7 @@ impl<R: Read> HeaderReader<R> {
         Ok(bytes)
     }
 
-    pub(super) fn text(&mut self) -> Result<String, Problem> {
+    pub(crate) fn text(&mut self) -> Result<String, Problem> {
         let length = self.u64()?;
         if length > LONGEST_TEXT {
             return Err(Problem::Malformed(format!("it declares a text of {length} bytes")));
@@ -81,7 +81,7 @@ impl<R: Read> HeaderReader<R> {
         })
     }
 
-    pub(super) fn key(&mut self) -> Result<String, Problem> {
+    pub(crate) fn key(&mut self) -> Result<String, Problem> {
         let length = self.u64()?;
         if length == 0 || length > LONGEST_KEY {
             return Err(Problem::Malformed(format!("it declares a name of {length} bytes")));

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::io::Read;
 
-use candle_core::quantized::GgmlDType;
-
-use super::Problem;
-use super::reader::HeaderReader;
+use crate::Problem;
+use crate::reader::HeaderReader;
 
 /// How a tensor's elements are stored. Only types that Correx can compute with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,22 +26,31 @@ pub enum TensorType {
 }
 
 impl TensorType {
-    /// candle's name for it.
-    pub(crate) fn dtype(self) -> GgmlDType {
+    /// Elements of a block.
+    pub fn block_size(self) -> usize {
+        self.block().0
+    }
+
+    /// Bytes of a block.
+    pub fn block_bytes(self) -> usize {
+        self.block().1
+    }
+
+    /// Elements and bytes of a block.
+    fn block(self) -> (usize, usize) {
         match self {
-            TensorType::F32 => GgmlDType::F32,
-            TensorType::F16 => GgmlDType::F16,
-            TensorType::Q4_0 => GgmlDType::Q4_0,
-            TensorType::Q4_1 => GgmlDType::Q4_1,
-            TensorType::Q5_0 => GgmlDType::Q5_0,
-            TensorType::Q5_1 => GgmlDType::Q5_1,
-            TensorType::Q8_0 => GgmlDType::Q8_0,
-            TensorType::Q2K => GgmlDType::Q2K,
-            TensorType::Q3K => GgmlDType::Q3K,
-            TensorType::Q4K => GgmlDType::Q4K,
-            TensorType::Q5K => GgmlDType::Q5K,
-            TensorType::Q6K => GgmlDType::Q6K,
-            TensorType::BF16 => GgmlDType::BF16,
+            TensorType::F32 => (1, 4),
+            TensorType::F16 | TensorType::BF16 => (1, 2),
+            TensorType::Q4_0 => (32, 18),
+            TensorType::Q4_1 => (32, 20),
+            TensorType::Q5_0 => (32, 22),
+            TensorType::Q5_1 => (32, 24),
+            TensorType::Q8_0 => (32, 34),
+            TensorType::Q2K => (256, 84),
+            TensorType::Q3K => (256, 110),
+            TensorType::Q4K => (256, 144),
+            TensorType::Q5K => (256, 176),
+            TensorType::Q6K => (256, 210),
         }
     }
 
@@ -102,7 +109,7 @@ impl TensorInfo {
 }
 
 /// Reads a tensor's entry behind its name. The offset still counts from the data section.
-pub(super) fn read<R: Read>(
+pub(crate) fn read<R: Read>(
     reader: &mut HeaderReader<R>,
     name: &str,
     alignment: u64,
@@ -125,12 +132,12 @@ pub(super) fn read<R: Read>(
     let number = reader.u32()?;
     let kind = TensorType::from_number(number)
         .ok_or_else(|| Problem::TensorType { tensor: name.to_owned(), kind: type_name(number) })?;
-    let block = kind.dtype().block_size();
+    let block = kind.block_size();
     if !shape[0].is_multiple_of(block) {
         return Err(malformed(&format!("has rows of {} elements in blocks of {block}", shape[0])));
     }
     let bytes = (elements / block as u64)
-        .checked_mul(kind.dtype().type_size() as u64)
+        .checked_mul(kind.block_bytes() as u64)
         .filter(|bytes| usize::try_from(*bytes).is_ok())
         .ok_or_else(|| malformed("is too large"))?;
     let offset = reader.u64()?;

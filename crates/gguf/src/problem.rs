@@ -86,7 +86,7 @@ pub enum Problem {
 }
 
 impl Problem {
-    pub(super) fn from_io(error: std::io::Error) -> Self {
+    pub(crate) fn from_io(error: std::io::Error) -> Self {
         match error.kind() {
             std::io::ErrorKind::NotFound => Problem::Missing,
             std::io::ErrorKind::IsADirectory => Problem::NotAFile,
@@ -96,7 +96,7 @@ impl Problem {
 }
 
 /// Looks at the first bytes, and leaves `source` behind the version number.
-pub(super) fn recognize(source: &mut (impl Read + Seek), size: u64) -> Result<(), Problem> {
+pub(crate) fn recognize(source: &mut (impl Read + Seek), size: u64) -> Result<(), Problem> {
     let mut start = Vec::new();
     source.by_ref().take(512).read_to_end(&mut start).map_err(Problem::Unreadable)?;
     if start.is_empty() {

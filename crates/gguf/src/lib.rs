@@ -1,4 +1,4 @@
-//! Our own check of a GGUF file's header, before any other code believes what it says.
+//! GGUF model files: our own check of a file's header, before any other code believes what it says.
 //!
 //! Every count, length and offset is checked against the bytes that are really there before
 //! anything is allocated for it, with arithmetic that cannot overflow. What comes out is the
