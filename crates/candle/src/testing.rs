@@ -30,7 +30,8 @@ pub(crate) fn reference_tokenizer(
     let texts = gguf.metadata["tokenizer.ggml.tokens"].as_texts().unwrap();
     let kinds = gguf.metadata["tokenizer.ggml.token_type"].as_numbers().unwrap();
     let merges = gguf.metadata["tokenizer.ggml.merges"].as_texts().unwrap();
-    let vocabulary: tokenizers::models::bpe::Vocab = texts.iter().cloned().zip(0u32..).collect();
+    let vocabulary: tokenizers::models::bpe::Vocab =
+        texts.iter().map(str::to_owned).zip(0u32..).collect();
     let merges = merges
         .iter()
         .map(|merge| merge.split_once(' ').unwrap())
@@ -41,9 +42,9 @@ pub(crate) fn reference_tokenizer(
     tokenizer.with_pre_tokenizer(Some(pre_tokenizer.into()));
     let special: Vec<AddedToken> = texts
         .iter()
-        .zip(kinds)
-        .filter(|(_, kind)| **kind == 3)
-        .map(|(text, _)| AddedToken::from(text.clone(), true).normalized(false))
+        .zip(kinds.iter())
+        .filter(|(_, kind)| *kind == 3)
+        .map(|(text, _)| AddedToken::from(text.to_owned(), true).normalized(false))
         .collect();
     tokenizer.add_special_tokens(special).unwrap();
     tokenizer

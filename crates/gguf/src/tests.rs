@@ -2,64 +2,15 @@ use std::io::Cursor;
 
 use proptest::prelude::*;
 
+use super::testing::Writer;
 use super::*;
 
-/// Writes headers for the tests.
-#[derive(Default)]
-struct Header {
-    entries: Vec<Vec<u8>>,
-    tensors: Vec<Vec<u8>>,
-    data: usize,
-}
-
-fn text(text: &str) -> Vec<u8> {
-    [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat()
-}
-
-impl Header {
-    fn entry(mut self, key: &str, kind: u32, value: &[u8]) -> Self {
-        self.entries.push([&text(key)[..], &kind.to_le_bytes(), value].concat());
-        self
-    }
-
-    fn tensor(mut self, name: &str, dims: &[u64], kind: u32, offset: u64) -> Self {
-        let mut bytes = text(name);
-        bytes.extend((dims.len() as u32).to_le_bytes());
-        for dim in dims {
-            bytes.extend(dim.to_le_bytes());
-        }
-        bytes.extend(kind.to_le_bytes());
-        bytes.extend(offset.to_le_bytes());
-        self.tensors.push(bytes);
-        self
-    }
-
-    fn data(mut self, bytes: usize) -> Self {
-        self.data = bytes;
-        self
-    }
-
-    fn bytes(self) -> Vec<u8> {
-        let mut bytes = b"GGUF".to_vec();
-        bytes.extend(3u32.to_le_bytes());
-        bytes.extend((self.tensors.len() as u64).to_le_bytes());
-        bytes.extend((self.entries.len() as u64).to_le_bytes());
-        bytes.extend(self.entries.concat());
-        bytes.extend(self.tensors.concat());
-        if self.data > 0 {
-            bytes.resize(bytes.len().next_multiple_of(32) + self.data, 0);
-        }
-        bytes
-    }
-}
-
 fn small() -> Vec<u8> {
-    Header::default()
-        .entry("general.architecture", 8, &text("llama"))
-        .entry("list", 9, &[&8u32.to_le_bytes()[..], &1u64.to_le_bytes(), &text("x")].concat())
-        .tensor("w", &[32, 2], 3, 0)
-        .data(40)
-        .bytes()
+    Writer::new()
+        .entry("general.architecture", "llama")
+        .entry("list", Texts::from_iter(["x"]))
+        .zeros("w", TensorType::Q4_1, &[2, 32])
+        .to_bytes()
 }
 
 fn check(bytes: &[u8]) -> Result<super::Header, Problem> {
@@ -69,9 +20,9 @@ fn check(bytes: &[u8]) -> Result<super::Header, Problem> {
 #[test]
 fn a_sound_header_yields_metadata_and_tensor_places() {
     let bytes = small();
-    let (metadata, tensors) = check(&bytes).unwrap();
+    let Header { metadata, tensors, .. } = check(&bytes).unwrap();
     assert_eq!(metadata["general.architecture"].as_str(), Some("llama"));
-    assert_eq!(metadata["list"].as_texts(), Some(&["x".to_owned()][..]));
+    assert_eq!(metadata["list"].as_texts(), Some(&Texts::from_iter(["x"])));
     let tensor = &tensors["w"];
     assert_eq!(
         (tensor.kind, &tensor.shape[..], tensor.bytes),
@@ -97,9 +48,15 @@ fn what_is_no_model_is_named_for_what_it_is() {
         (b"<html>not found</html>", "web page"),
         (b"version https://git-lfs.github.com/spec/v1\noid", "LFS"),
         (b"lmgg\x01\0\0\0", "old format"),
-        (b"PK\x03\x04 something", "not a GGUF"),
+        (b"PK\x03\x04 something", "archive"),
         (b"GGUF\0\0\0\x03\0\0\0\0\0\0\0\0", "big-endian"),
-        (b"GGUF\x01\0\0\0\0\0\0\0\0\0\0\0", "version 1"),
+        (b"GGUF\0\0\0\x01\0\0\0\0\0\0\0\0", "big-endian"),
+        (b"GGUF\0\0\0\0\0\0\0\0\0\0\0\0", "version 0"),
+        (b"\n{\"error\": \"Repository not found\"}", "error message (it begins with `{\"error"),
+        (b"Invalid username or password.", "error message"),
+        (b"\x10\x02\0\0\0\0\0\0{\"__metadata__\":{}}", "safetensors"),
+        (b"\x1f\x8b\x08\0\0\0", "compressed"),
+        (b"\x7fELF\x02\x01", "not a GGUF"),
         (b"GGUF\x09\0\0\0\0\0\0\0\0\0\0\0", "version 9"),
     ] {
         let message = check(bytes).unwrap_err().to_string();
@@ -110,12 +67,14 @@ fn what_is_no_model_is_named_for_what_it_is() {
 #[test]
 fn an_alignment_that_no_division_survives_is_refused() {
     for alignment in [0u32, 1, 3, 24, 1 << 31] {
-        let bytes =
-            Header::default().entry("general.alignment", 4, &alignment.to_le_bytes()).bytes();
+        let bytes = Writer::new().entry("general.alignment", alignment).to_bytes();
         assert!(matches!(check(&bytes), Err(Problem::Alignment(_))), "{alignment}");
     }
-    let negative = Header::default().entry("general.alignment", 5, &(-8i32).to_le_bytes()).bytes();
+    let negative = Writer::new().entry("general.alignment", -8).to_bytes();
     assert!(matches!(check(&negative), Err(Problem::Alignment(_))));
+    // 57 bytes that end a process that divides by what they say.
+    let zero = Writer::new().entry("general.alignment", 0u32).to_bytes();
+    assert_eq!(zero.len(), 57);
 }
 
 #[test]
@@ -123,29 +82,45 @@ fn impossible_counts_shapes_and_types_are_refused_before_anything_is_allocated()
     let mut counts = small();
     counts[8..16].copy_from_slice(&u64::MAX.to_le_bytes());
     assert!(matches!(check(&counts), Err(Problem::Malformed(_))));
-    let list = |count: u64| {
-        Header::default()
-            .entry("l", 9, &[&0u32.to_le_bytes()[..], &count.to_le_bytes()].concat())
-            .bytes()
+    let list = |kind: u32, count: u64| {
+        let value = [&kind.to_le_bytes()[..], &count.to_le_bytes()].concat();
+        Writer::new().raw_entry("l", 9, &value).to_bytes()
     };
-    assert!(matches!(check(&list(u64::MAX)), Err(Problem::Malformed(_))));
-    assert!(matches!(check(&list(1 << 24)), Err(Problem::Truncated { .. })));
-    let long = Header::default().entry("t", 8, &(1u64 << 62).to_le_bytes()).bytes();
-    assert!(matches!(check(&long), Err(Problem::Malformed(_))));
-    let shape = |dims: &[u64]| Header::default().tensor("w", dims, 0, 0).data(64).bytes();
-    for dims in [&[0u64][..], &[u64::MAX, 2], &[1 << 40, 1 << 40], &[], &[1, 1, 1, 1, 1]] {
-        assert!(matches!(check(&shape(dims)), Err(Problem::Malformed(_))), "{dims:?}");
+    for kind in [0, 6, 8, 10] {
+        assert!(matches!(check(&list(kind, u64::MAX)), Err(Problem::Malformed(_))), "{kind}");
+        assert!(matches!(check(&list(kind, 1 << 24)), Err(Problem::Truncated { .. })), "{kind}");
     }
-    let odd = Header::default().tensor("w", &[33], 3, 0).data(64).bytes();
-    assert!(matches!(check(&odd), Err(Problem::Malformed(_))));
-    let unaligned = Header::default().tensor("w", &[4], 0, 4).data(64).bytes();
-    assert!(matches!(check(&unaligned), Err(Problem::Malformed(_))));
-    let exotic = Header::default().tensor("w", &[32], 20, 0).data(64).bytes();
-    assert!(check(&exotic).unwrap_err().to_string().contains("IQ4_NL"));
-    let far = Header::default().tensor("w", &[32], 0, u64::MAX - 31).data(64).bytes();
-    assert!(matches!(check(&far), Err(Problem::Malformed(_))));
-    let twice = Header::default().tensor("w", &[8], 0, 0).tensor("w", &[8], 0, 0).data(64).bytes();
-    assert!(matches!(check(&twice), Err(Problem::Malformed(_))));
+    assert!(matches!(check(&list(9, 1)), Err(Problem::Malformed(_))));
+    assert!(matches!(check(&list(13, 1)), Err(Problem::Malformed(_))));
+    let long = Writer::new().raw_entry("t", 8, &(1u64 << 62).to_le_bytes()).to_bytes();
+    assert!(matches!(check(&long), Err(Problem::Malformed(_))));
+    let tensor = |dims: &[u64], kind: u32, offset: u64| {
+        check(&Writer::new().raw_tensor("w", kind, dims, offset).spare(64).to_bytes())
+    };
+    for dims in [&[0u64][..], &[u64::MAX, 2], &[1 << 40, 1 << 40], &[], &[1, 1, 1, 1, 1]] {
+        assert!(matches!(tensor(dims, 0, 0), Err(Problem::Malformed(_))), "{dims:?}");
+    }
+    assert!(matches!(tensor(&[33], 3, 0), Err(Problem::Malformed(_))), "half a block");
+    assert!(matches!(tensor(&[4], 0, 4), Err(Problem::Malformed(_))), "not aligned");
+    assert!(matches!(tensor(&[32], 0, u64::MAX - 31), Err(Problem::Malformed(_))), "too far");
+    assert!(matches!(tensor(&[32], 0, 1 << 60), Err(Problem::Truncated { .. })));
+    let pair = |one: &str, other: &str, offset: u64| {
+        let file = Writer::new().raw_tensor(one, 0, &[9], 0).raw_tensor(other, 0, &[8], offset);
+        check(&file.spare(128).to_bytes())
+    };
+    assert!(pair("a", "b", 64).is_ok());
+    for (one, other, offset) in [("a", "a", 64), ("a", "b", 0), ("a", "b", 32)] {
+        assert!(matches!(pair(one, other, offset), Err(Problem::Malformed(_))), "{offset}");
+    }
+}
+
+#[test]
+fn a_type_that_is_not_known_is_named_also_when_the_file_ends_early() {
+    let message = |kind: u32, dims: &[u64]| {
+        check(&Writer::new().raw_tensor("w", kind, dims, 0).to_bytes()).unwrap_err().to_string()
+    };
+    assert!(message(99, &[1 << 30]).contains("number 99"), "{}", message(99, &[1 << 30]));
+    assert!(message(20, &[1 << 30]).contains("incomplete"));
 }
 
 #[test]

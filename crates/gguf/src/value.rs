@@ -1,12 +1,13 @@
 //! Metadata values.
 
 use std::fmt;
-use std::io::Read;
+use std::io::{Read, Seek};
 
-use crate::Problem;
+use crate::list::{FloatKind, Floats, NumberKind, Numbers, Texts};
+use crate::problem::Problem;
 use crate::reader::HeaderReader;
 
-/// The most elements of one array. Vocabularies have a few hundred thousand.
+/// The most elements of one list. Vocabularies have a few hundred thousand.
 const MOST_ELEMENTS: u64 = 1 << 24;
 
 /// A value of the metadata. Whole numbers of every width are kept as 64 bits.
@@ -23,11 +24,11 @@ pub enum Value {
     /// A text.
     Text(String),
     /// A list of texts.
-    Texts(Vec<String>),
+    Texts(Texts),
     /// A list of whole numbers or truth values.
-    Numbers(Vec<i64>),
+    Numbers(Numbers),
     /// A list of numbers.
-    Floats(Vec<f32>),
+    Floats(Floats),
 }
 
 impl Value {
@@ -67,7 +68,7 @@ impl Value {
     }
 
     /// The texts, when it is a list of them.
-    pub fn as_texts(&self) -> Option<&[String]> {
+    pub fn as_texts(&self) -> Option<&Texts> {
         match self {
             Value::Texts(texts) => Some(texts),
             _ => None,
@@ -75,9 +76,17 @@ impl Value {
     }
 
     /// The whole numbers, when it is a list of them.
-    pub fn as_numbers(&self) -> Option<&[i64]> {
+    pub fn as_numbers(&self) -> Option<&Numbers> {
         match self {
             Value::Numbers(numbers) => Some(numbers),
+            _ => None,
+        }
+    }
+
+    /// The numbers, when it is a list of numbers that need not be whole.
+    pub fn as_floats(&self) -> Option<&Floats> {
+        match self {
+            Value::Floats(numbers) => Some(numbers),
             _ => None,
         }
     }
@@ -98,79 +107,130 @@ impl fmt::Display for Value {
     }
 }
 
+impl From<u64> for Value {
+    fn from(number: u64) -> Self {
+        Value::Unsigned(number)
+    }
+}
+
+impl From<u32> for Value {
+    fn from(number: u32) -> Self {
+        Value::Unsigned(number.into())
+    }
+}
+
+impl From<i64> for Value {
+    fn from(number: i64) -> Self {
+        Value::Signed(number)
+    }
+}
+
+impl From<i32> for Value {
+    fn from(number: i32) -> Self {
+        Value::Signed(number.into())
+    }
+}
+
+impl From<f32> for Value {
+    fn from(number: f32) -> Self {
+        Value::Float(number.into())
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Self {
+        Value::Float(number)
+    }
+}
+
+impl From<bool> for Value {
+    fn from(flag: bool) -> Self {
+        Value::Bool(flag)
+    }
+}
+
+impl From<&str> for Value {
+    fn from(text: &str) -> Self {
+        Value::Text(text.to_owned())
+    }
+}
+
+impl From<String> for Value {
+    fn from(text: String) -> Self {
+        Value::Text(text)
+    }
+}
+
+impl From<Texts> for Value {
+    fn from(list: Texts) -> Self {
+        Value::Texts(list)
+    }
+}
+
+impl From<Numbers> for Value {
+    fn from(list: Numbers) -> Self {
+        Value::Numbers(list)
+    }
+}
+
+impl From<Floats> for Value {
+    fn from(list: Floats) -> Self {
+        Value::Floats(list)
+    }
+}
+
 /// Reads a type and a value of it.
-pub(crate) fn read<R: Read>(reader: &mut HeaderReader<R>) -> Result<Value, Problem> {
+pub(crate) fn read<R: Read + Seek>(reader: &mut HeaderReader<R>) -> Result<Value, Problem> {
     let kind = reader.u32()?;
     Ok(match kind {
-        6 => Value::Float(f64::from(f32::from_le_bytes(reader.array()?))),
-        7 => Value::Bool(boolean(reader)?),
+        0 => Value::Unsigned(u8::from_le_bytes(reader.array()?).into()),
+        1 => Value::Signed(i8::from_le_bytes(reader.array()?).into()),
+        2 => Value::Unsigned(u16::from_le_bytes(reader.array()?).into()),
+        3 => Value::Signed(i16::from_le_bytes(reader.array()?).into()),
+        4 => Value::Unsigned(reader.u32()?.into()),
+        5 => Value::Signed(i32::from_le_bytes(reader.array()?).into()),
+        6 => Value::Float(f32::from_le_bytes(reader.array()?).into()),
+        7 => Value::Bool(match reader.array()? {
+            [0] => false,
+            [1] => true,
+            [other] => return Err(Problem::malformed(format!("a truth value in it is {other}"))),
+        }),
         8 => Value::Text(reader.text()?),
-        9 => return read_array(reader),
+        9 => return read_list(reader),
         10 => Value::Unsigned(reader.u64()?),
+        11 => Value::Signed(i64::from_le_bytes(reader.array()?)),
         12 => Value::Float(f64::from_le_bytes(reader.array()?)),
-        0 | 2 | 4 => Value::Unsigned(whole(reader, kind)?.unsigned_abs()),
-        1 | 3 | 5 | 11 => Value::Signed(whole(reader, kind)?),
         other => return Err(unknown(other)),
     })
 }
 
-fn read_array<R: Read>(reader: &mut HeaderReader<R>) -> Result<Value, Problem> {
+fn read_list<R: Read + Seek>(reader: &mut HeaderReader<R>) -> Result<Value, Problem> {
     let kind = reader.u32()?;
-    let count = reader.u64()?;
-    let least = match kind {
-        0 | 1 | 7 => 1,
-        2 | 3 => 2,
-        4..=6 => 4,
-        8 | 10..=12 => 8,
-        9 => return Err(Problem::Malformed("it nests lists in its metadata".into())),
-        other => return Err(unknown(other)),
-    };
+    let count = reader.length()?;
     if count > MOST_ELEMENTS {
-        return Err(Problem::Malformed(format!("it declares a list of {count} elements")));
+        return Err(Problem::malformed(format!("it declares a list of {count} elements")));
     }
-    // Known to be there, so the list that is allocated stays in proportion to the file.
-    reader.require(count * least)?;
-    let range = 0..count;
-    Ok(match kind {
-        8 => Value::Texts(range.map(|_| reader.text()).collect::<Result<_, _>>()?),
-        6 => Value::Floats(
-            range.map(|_| reader.array().map(f32::from_le_bytes)).collect::<Result<_, _>>()?,
-        ),
-        12 => Value::Floats(
-            range
-                .map(|_| reader.array().map(|bytes| f64::from_le_bytes(bytes) as f32))
-                .collect::<Result<_, _>>()?,
-        ),
-        7 => {
-            Value::Numbers(range.map(|_| boolean(reader).map(i64::from)).collect::<Result<_, _>>()?)
-        }
-        _ => Value::Numbers(range.map(|_| whole(reader, kind)).collect::<Result<_, _>>()?),
-    })
-}
-
-fn boolean<R: Read>(reader: &mut HeaderReader<R>) -> Result<bool, Problem> {
-    match reader.array::<1>()? {
-        [0] => Ok(false),
-        [1] => Ok(true),
-        [other] => Err(Problem::Malformed(format!("a truth value in it is {other}"))),
+    if let Some(kind) = NumberKind::from_number(kind) {
+        let bytes = reader.bytes(count * kind.width() as u64)?;
+        return Numbers::new(kind, bytes)
+            .map(Value::Numbers)
+            .ok_or_else(|| Problem::malformed("a list in it has an impossible number"));
     }
-}
-
-fn whole<R: Read>(reader: &mut HeaderReader<R>, kind: u32) -> Result<i64, Problem> {
-    Ok(match kind {
-        0 => i64::from(u8::from_le_bytes(reader.array()?)),
-        1 => i64::from(i8::from_le_bytes(reader.array()?)),
-        2 => i64::from(u16::from_le_bytes(reader.array()?)),
-        3 => i64::from(i16::from_le_bytes(reader.array()?)),
-        4 => i64::from(reader.u32()?),
-        5 => i64::from(i32::from_le_bytes(reader.array()?)),
-        10 => i64::try_from(reader.u64()?)
-            .map_err(|_| Problem::Malformed("a number in it is too large".into()))?,
-        11 => i64::from_le_bytes(reader.array()?),
-        other => return Err(unknown(other)),
-    })
+    let floats = |kind: FloatKind, reader: &mut HeaderReader<R>| {
+        let bytes = reader.bytes(count * kind.width() as u64)?;
+        Floats::new(kind, bytes)
+            .map(Value::Floats)
+            .ok_or_else(|| Problem::malformed("a list in it ends within a number"))
+    };
+    match kind {
+        6 => floats(FloatKind::F32, reader),
+        8 => reader.texts(count).map(Value::Texts),
+        9 => Err(Problem::malformed("it nests lists in its metadata")),
+        12 => floats(FloatKind::F64, reader),
+        other => Err(unknown(other)),
+    }
 }
 
 fn unknown(kind: u32) -> Problem {
-    Problem::Malformed(format!("a value in its metadata has the unknown type {kind}"))
+    Problem::malformed(format!("a value in its metadata has the unknown type {kind}"))
 }

@@ -15,9 +15,9 @@ pub(super) enum Matrix {
     Candle(QTensor),
 }
 
-/// candle's name of a tensor type.
-pub(super) fn dtype(kind: TensorType) -> GgmlDType {
-    match kind {
+/// candle's name of a tensor type; `None`: it cannot be computed with.
+pub(super) fn dtype(kind: TensorType) -> Option<GgmlDType> {
+    Some(match kind {
         TensorType::F32 => GgmlDType::F32,
         TensorType::F16 => GgmlDType::F16,
         TensorType::BF16 => GgmlDType::BF16,
@@ -31,7 +31,8 @@ pub(super) fn dtype(kind: TensorType) -> GgmlDType {
         TensorType::Q4K => GgmlDType::Q4K,
         TensorType::Q5K => GgmlDType::Q5K,
         TensorType::Q6K => GgmlDType::Q6K,
-    }
+        _ => return None,
+    })
 }
 
 /// The kind of blocks of a tensor type, where our own kernels know it.

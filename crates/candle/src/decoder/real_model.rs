@@ -86,13 +86,17 @@ fn wrong_steps_are_errors(decoder: &Decoder) {
 
 #[test]
 fn numbers_that_make_no_sense_are_refused() {
-    use correx_gguf::Value;
+    use correx_gguf::{Numbers, Value};
     let gguf = default_gguf();
     for (key, value, says) in [
         ("general.architecture", Value::Text("bert".into()), "`bert`"),
         ("llama.attention.head_count", Value::Unsigned(0), "head_count"),
         ("llama.attention.head_count_kv", Value::Unsigned(2), "heads"),
-        ("llama.attention.head_count_kv", Value::Numbers(vec![3]), "head_count_kv"),
+        (
+            "llama.attention.head_count_kv",
+            Value::Numbers(Numbers::from_iter([3i64])),
+            "head_count_kv",
+        ),
         ("llama.attention.key_length", Value::Unsigned(63), "63 wide"),
         ("llama.attention.value_length", Value::Unsigned(32), "another width"),
         ("llama.embedding_length", Value::Unsigned(u64::MAX), "embedding_length"),

@@ -6,13 +6,13 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::ControlFlow;
 
 use candle_core::quantized::{QStorage, QTensor};
-use candle_core::{Device, Tensor};
+use candle_core::{Device, Tensor, bail};
 use correx_cpu_kernels::{PackedMatrix, Threads};
 use thiserror::Error;
 
 use super::config::DecoderConfig;
 use super::matrix::{Matrix, dtype, multiply_all, packed_kind};
-use correx_gguf::{Gguf, TensorInfo};
+use correx_gguf::{Gguf, TensorInfo, TensorType};
 
 /// Why the weights could not be loaded.
 #[derive(Debug, Error)]
@@ -34,6 +34,16 @@ pub enum WeightsError {
         expected: Vec<usize>,
         /// The shape that is there.
         found: Vec<usize>,
+    },
+    /// A tensor has a type that cannot be computed with.
+    #[error(
+        "the weights `{name}` are stored as {kind}, which Correx cannot run. Choose a file in Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, a K type, F16, BF16 or F32"
+    )]
+    TensorType {
+        /// The tensor's name.
+        name: String,
+        /// How it is stored.
+        kind: TensorType,
     },
     /// The numbers inside make no sense.
     #[error("the model could not be loaded: {0}")]
@@ -114,7 +124,11 @@ impl Weights {
     ) -> Result<Self, WeightsError> {
         let mut source = Source {
             gguf,
-            file: File::open(&gguf.path)?,
+            files: gguf
+                .parts
+                .iter()
+                .map(|part| File::open(&part.path))
+                .collect::<Result<_, _>>()?,
             buffer: Vec::new(),
             loaded: 0,
             total: gguf.tensors.values().map(|tensor| tensor.bytes).sum(),
@@ -172,7 +186,8 @@ impl Weights {
 /// Reads tensors one after another.
 struct Source<'a> {
     gguf: &'a Gguf,
-    file: File,
+    /// One for every part of the model.
+    files: Vec<File>,
     buffer: Vec<u8>,
     loaded: u64,
     total: u64,
@@ -222,7 +237,12 @@ impl Source<'_> {
                 found: info.shape.clone(),
             });
         }
-        let bytes = read(&mut self.file, &mut self.buffer, info)?;
+        if dtype(info.kind).is_none() {
+            return Err(WeightsError::TensorType { name: name.to_owned(), kind: info.kind });
+        }
+        let file = self.files.get_mut(info.part);
+        let file = file.ok_or_else(|| WeightsError::Missing(name.to_owned()))?;
+        let bytes = read(file, &mut self.buffer, info)?;
         let tensor = make(info, bytes)?;
         self.loaded += info.bytes;
         match (self.progress)(self.loaded, self.total) {
@@ -234,7 +254,8 @@ impl Source<'_> {
 
 /// candle's form of a tensor.
 fn quantized(info: &TensorInfo, bytes: &[u8]) -> candle_core::Result<QTensor> {
-    let storage = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, dtype(info.kind))?;
+    let Some(dtype) = dtype(info.kind) else { bail!("{} is not computed", info.kind) };
+    let storage = QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, dtype)?;
     QTensor::new(storage, info.shape.as_slice())
 }
 

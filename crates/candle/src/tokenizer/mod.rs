@@ -16,7 +16,7 @@ use thiserror::Error;
 use tokenizers::models::bpe::BPE;
 use tokenizers::{AddedToken, Tokenizer};
 
-use correx_gguf::{Gguf, InspectError, inspect};
+use correx_gguf::{Gguf, InspectError, Texts, inspect};
 
 /// Why a file's vocabulary cannot be used.
 #[derive(Debug, Error)]
@@ -86,7 +86,8 @@ impl Vocabulary {
             return Err(VocabularyError::Kind(kind.to_owned()));
         }
         let rule = pre::rule(gguf.text("tokenizer.ggml.pre").unwrap_or("default"))?;
-        let texts = texts(gguf, "tokenizer.ggml.tokens")?.to_vec();
+        let texts = texts(gguf, "tokenizer.ggml.tokens")?;
+        let texts: Vec<String> = texts.iter().map(str::to_owned).collect();
         if texts.is_empty() || u32::try_from(texts.len()).is_err() {
             return Err(VocabularyError::Damaged(format!("it has {} tokens", texts.len())));
         }
@@ -184,11 +185,8 @@ impl Vocabulary {
     }
 }
 
-fn texts<'a>(gguf: &'a Gguf, key: &str) -> Result<&'a [String], VocabularyError> {
-    gguf.metadata
-        .get(key)
-        .and_then(|value| value.as_texts())
-        .ok_or_else(|| VocabularyError::Damaged(format!("`{key}` is missing")))
+fn texts<'a>(gguf: &'a Gguf, key: &str) -> Result<&'a Texts, VocabularyError> {
+    gguf.texts(key).ok_or_else(|| VocabularyError::Damaged(format!("`{key}` is missing")))
 }
 
 fn kinds(gguf: &Gguf, count: usize) -> Result<Vec<TokenKind>, VocabularyError> {
