@@ -7,12 +7,15 @@
 //!
 //! # Layout
 //! - [`inspect`]: the header of a file, or of all files of a model that is split; [`Gguf`].
+//! - [`info`]: [`ModelInfo`], what a header says about its model; [`label`]: names of mixes.
 //! - [`problem`]: what can be wrong with a file, in words for a person.
 //! - [`value`], [`list`]: metadata values.
 //! - [`tensor`]: tensor types and where a tensor lies.
 //! - [`reader`]: the bounded reader; [`split`]: models in several files.
 //! - [`testing`]: a writer of files for tests (feature `testing`).
 
+mod info;
+mod label;
 mod list;
 mod problem;
 mod reader;
@@ -27,6 +30,9 @@ use std::fs::File;
 use std::io::{BufReader, Read, Seek};
 use std::path::{Path, PathBuf};
 
+pub use info::{
+    ChatTemplateInfo, Licence, ModelInfo, Quantization, TokenInfo, TokenizerInfo, TypeShare,
+};
 pub use list::{FloatKind, Floats, NumberKind, Numbers, Texts};
 pub use problem::{InspectError, Problem};
 pub use tensor::{TensorInfo, TensorType};

@@ -147,13 +147,18 @@ fn listed(names: &[String]) -> String {
 
 /// A text from a file, short enough and harmless in a message.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
-    const LONGEST: usize = 80;
-    if text.len() <= LONGEST && !text.contains(char::is_control) {
+    shown_within(text, 80)
+}
+
+/// At most `longest` characters of a text from a file, on one line and harmless on a terminal.
+pub(crate) fn shown_within(text: &str, longest: usize) -> Cow<'_, str> {
+    if text.len() <= longest && !text.contains(char::is_control) {
         return text.into();
     }
+    let mut rest = text.chars();
     let mut short: String =
-        text.chars().take(LONGEST).map(|c| if c.is_control() { ' ' } else { c }).collect();
-    if short.len() < text.len() {
+        rest.by_ref().take(longest).map(|c| if c.is_control() { ' ' } else { c }).collect();
+    if rest.next().is_some() {
         short.push('…');
     }
     short.into()
