@@ -71,6 +71,8 @@ const OUTSIDE_WORLD: &[&str] = &[
     "candle-core",
     "candle-nn",
     "directories",
+    "fs4",
+    "hf-hub",
     "hyper",
     "hyper-util",
     "interprocess",
@@ -78,6 +80,8 @@ const OUTSIDE_WORLD: &[&str] = &[
     "redb",
     "reqwest",
     "rustix",
+    "rustls",
+    "rustls-platform-verifier",
     "tauri",
     "tokenizers",
     "ts-rs",
@@ -187,6 +191,23 @@ fn only_candle_and_its_kernels_know_candle_and_tokenizers() {
         &["correx-candle", "correx-cpu-kernels"],
         &["candle-core", "candle-nn", "candle-transformers", "tokenizers"],
     );
+}
+
+#[test]
+fn only_models_opens_connections_to_other_machines() {
+    let declared = Declared::of_the_workspace();
+    assert!(declared.dependencies("correx-models").contains("reqwest"));
+    assert_only(
+        &["correx-models"],
+        &["reqwest", "hf-hub", "rustls", "rustls-platform-verifier", "ureq"],
+    );
+    // The window's test talks to the driver on the loopback interface.
+    assert_only(&["correx-tests"], &["hyper", "hyper-util", "fantoccini"]);
+}
+
+#[test]
+fn models_knows_of_ours_the_model_file_alone() {
+    assert_ours("correx-models", &["correx-gguf"]);
 }
 
 #[test]

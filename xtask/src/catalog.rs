@@ -34,9 +34,19 @@ pub(crate) struct Model {
     pub(crate) id: String,
     pub(crate) name: String,
     pub(crate) file: String,
+    /// Zero where only the source knows it.
+    #[serde(default)]
     pub(crate) size_bytes: u64,
+    #[serde(default)]
+    pub(crate) size_about_mb: Option<u64>,
+    /// Empty where only the source knows it.
+    #[serde(default)]
     pub(crate) sha256: String,
+    pub(crate) class: String,
+    pub(crate) architecture: String,
     pub(crate) licence: String,
+    #[serde(default)]
+    pub(crate) licence_url: Option<String>,
     pub(crate) context_length: u32,
     #[serde(default)]
     pub(crate) default: bool,
@@ -50,6 +60,8 @@ pub(crate) struct Model {
 pub(crate) enum Source {
     /// A file inside a Python wheel.
     Pypi { package: String, version: String, member: String },
+    /// A file in a repository of the hub. The program downloads those when it is asked to.
+    Hub { repo: String },
 }
 
 impl Catalog {
@@ -85,12 +97,26 @@ impl Catalog {
 impl Model {
     fn check(&self) -> Result<(), &'static str> {
         let hex_digit = |c: char| c.is_ascii_digit() || ('a'..='f').contains(&c);
+        match &self.source {
+            Source::Hub { .. } if self.default => {
+                return Err("the default model must come from a package: setup uses no hub");
+            }
+            Source::Hub { .. } if self.size_bytes != 0 || !self.sha256.is_empty() => {
+                return Err("`size_bytes` and `sha256` of a file of the hub are the hub's to say");
+            }
+            Source::Hub { .. } => return self.check_common(),
+            Source::Pypi { .. } => {}
+        }
         if self.sha256.len() != 64 || !self.sha256.chars().all(hex_digit) {
             return Err("`sha256` must be 64 lower-case hex digits");
         }
         if self.size_bytes == 0 {
             return Err("`size_bytes` must be the size of the file");
         }
+        self.check_common()
+    }
+
+    fn check_common(&self) -> Result<(), &'static str> {
         if self.context_length == 0 {
             return Err("`context_length` must be at least 1");
         }
@@ -112,6 +138,8 @@ mod tests {
         file = "small.gguf"
         size_bytes = 3
         sha256 = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad"
+        class = "tiny"
+        architecture = "llama"
         licence = "Apache-2.0"
         context_length = 8
         default = true
@@ -167,7 +195,20 @@ mod tests {
     #[test]
     fn an_unknown_key_is_refused_with_its_line() {
         let message = refused(&MODEL.replace("licence", "license"));
-        assert!(message.contains("license") && message.contains("line 8"), "{message}");
+        assert!(message.contains("license") && message.contains("line 10"), "{message}");
+    }
+
+    #[test]
+    fn a_file_of_the_hub_has_no_checksum_here_and_is_no_default() {
+        let source = MODEL.find("source").unwrap();
+        let hub = format!("{}source = {{ kind = \"hub\", repo = \"a/b\" }}\n", &MODEL[..source]);
+        assert!(refused(&hub).contains("must come from a package"));
+        let other = hub.replace("default = true", "").replace("\"small\"", "\"other\"");
+        assert!(refused(&format!("{MODEL}{other}")).contains("the hub's to say"));
+        let lines =
+            other.lines().filter(|line| !line.contains("size_") && !line.contains("sha256"));
+        let plain: String = lines.map(|line| format!("{line}\n")).collect();
+        assert_eq!(Catalog::parse(&format!("{MODEL}{plain}")).unwrap().default_model().id, "small");
     }
 
     #[test]

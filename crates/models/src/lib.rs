@@ -1,13 +1,28 @@
-//! Which models Correx knows, and where their files lie on this machine.
+//! The models of this person: which Correx knows, which are here, which others hold, and getting
+//! more.
 //!
 //! # Layout
 //! - [`catalogue`]: [`Catalogue`], the facts of `models/catalog.toml`, compiled in.
 //! - [`locate`]: [`Locations`], the places where a model's file may lie, in order.
+//! - [`library`]: [`Library`], what was downloaded or imported; deleting it.
+//! - [`found`]: what other programs hold on this machine.
+//! - [`hub`]: which file of the hub is meant, where the hub is, where its files lie here.
+//! - [`download`]: [`Downloads`], from the hub to this machine.
 //!
-//! Nothing here opens a network connection.
+//! This is the only crate that opens connections to other machines, and it opens one only when a
+//! download is asked for.
 
 pub mod catalogue;
+pub mod download;
+pub mod found;
+pub mod hub;
+pub mod library;
 pub mod locate;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 
-pub use catalogue::{Catalogue, CatalogueError, ModelEntry, ModelSource};
+pub use catalogue::{Catalogue, CatalogueError, ModelEntry, ModelSource, SizeClass};
+pub use download::{Download, DownloadError, Downloads};
+pub use hub::{HubFile, HubSettings};
+pub use library::{Installed, Library};
 pub use locate::{LocateError, Locations};

