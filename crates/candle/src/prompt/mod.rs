@@ -14,6 +14,7 @@
 mod marks;
 mod ownership;
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -22,9 +23,10 @@ use correx_context::{
 };
 
 use crate::template::{ChatTemplate, SystemRole, TemplateMessage};
-use crate::tokenizer::Vocabulary;
+use crate::tokenizer::{Strip, Vocabulary, is_blank};
 
 use marks::{Blanks, Guard, Marks, Placed};
+use ownership::Piece;
 
 /// Renders and encodes as one model does. Cheap to share between threads.
 pub struct ChatEncoder {
@@ -104,6 +106,23 @@ impl ChatEncoder {
         Ok((placed, self.template.render(&marked)?))
     }
 
+    /// What is left of `text`, the piece at `place`, when the control tokens on both sides have
+    /// taken white space away.
+    fn kept_beside_control(&self, pieces: &[Piece], place: usize, text: &str) -> Range<usize> {
+        let strip = |place: Option<usize>| match place.and_then(|place| pieces.get(place)) {
+            Some(Piece::Control(pattern)) => self.vocabulary.strip(self.control.ids[*pattern]),
+            _ => Strip::default(),
+        };
+        let mut kept = 0..text.len();
+        if strip(place.checked_sub(1)).right {
+            kept.start = text.len() - text.trim_start_matches(is_blank).len();
+        }
+        if strip(place.checked_add(1)).left {
+            kept.end = kept.start + text[kept.start..].trim_end_matches(is_blank).len();
+        }
+        kept
+    }
+
     /// The messages as the template can take them.
     fn shaped(&self, messages: &[ChatMessage]) -> Vec<(Role, Vec<MessagePart>)> {
         let mut shaped: Vec<(Role, Vec<MessagePart>)> =
@@ -174,14 +193,16 @@ impl PromptEncoder for ChatEncoder {
             }
         }
         let mut prompt = EncodedPrompt { entry_tokens: vec![0; entries], ..Default::default() };
-        for piece in pieces {
-            match piece {
-                ownership::Piece::Control(pattern) => {
-                    prompt.ids.push(self.control.ids[pattern]);
+        for place in 0..pieces.len() {
+            match &pieces[place] {
+                Piece::Control(pattern) => {
+                    prompt.ids.push(self.control.ids[*pattern]);
                     prompt.template_tokens += 1;
                 }
-                ownership::Piece::Plain { text, owners } => {
-                    let (ids, starts) = self.vocabulary.encode_with_starts(&text)?;
+                Piece::Plain { text, owners } => {
+                    let kept = self.kept_beside_control(&pieces, place, text);
+                    let (ids, starts) = self.vocabulary.encode_with_starts(&text[kept.clone()])?;
+                    let owners = &owners[kept];
                     for start in starts {
                         match owners
                             .get(start)

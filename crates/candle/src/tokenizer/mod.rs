@@ -1,22 +1,45 @@
 //! The vocabulary of a GGUF file, as a real tokenizer.
 //!
-//! - [`bytes`]: the byte alphabet of byte-level vocabularies.
-//! - [`pre`]: how text is split before byte pairs are merged, by the name in the file.
-//! - [`stops`]: which tokens end a turn.
+//! - [`tokens`]: what each token is for and says; [`pieces`]: their texts in one buffer;
+//!   [`bytes`]: the byte alphabet of byte-level vocabularies; [`marks`]: tokens known by their texts.
+//! - [`own`]: tokens that are cut out of plain text first.
+//! - [`pre`]: how text is split before pieces are merged, by the name in the file;
+//!   [`classes`]: the categories of characters.
+//! - [`bpe`], [`spm`]: merging by pairs and by scores; [`model`]: both as `tokenizers` takes them.
+//!
+//! Ids are those of llama.cpp for the same file and text, with one exception: it may make a control
+//! token of plain text that spells it, and we never do. The stock parts of `tokenizers` cannot be
+//! exact in every case; where they are not used, the module that takes their place says why.
 
+mod bpe;
 mod bytes;
+mod classes;
+mod marks;
+mod model;
+mod own;
+mod pieces;
 mod pre;
-mod stops;
+mod spm;
+mod tokens;
 
-use std::collections::HashMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use correx_context::EncodeError;
 use thiserror::Error;
-use tokenizers::models::bpe::BPE;
-use tokenizers::{AddedToken, Tokenizer};
+use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, TokenizerImpl};
 
-use correx_gguf::{Gguf, InspectError, Texts, inspect};
+use correx_gguf::{Gguf, InspectError, inspect};
+
+use bpe::Bpe;
+use model::{Merging, PieceModel};
+use own::{OwnTokens, Part};
+pub(crate) use own::{Strip, is_blank};
+use pieces::Pieces;
+pub use pre::names as pre_tokenizer_names;
+use pre::{Begins, Splitter, Symbols};
+use spm::{SpacePrefix, Spm};
+use tokens::{TokenKind, Tokens, Writing};
 
 /// Why a file's vocabulary cannot be used.
 #[derive(Debug, Error)]
@@ -29,12 +52,12 @@ pub enum VocabularyError {
     Damaged(String),
     /// The kind of tokenizer is not known.
     #[error(
-        "the model uses the tokenizer `{0}`, which Correx does not know yet (it knows gpt2). Choose another model"
+        "the model uses the tokenizer `{0}`, which Correx does not know (it knows gpt2, llama and gemma4). Choose another model"
     )]
     Kind(String),
     /// The rule that splits text is not known; guessing one would give wrong tokens silently.
     #[error(
-        "the model splits text by the rule `{name}`, which Correx does not know yet (it knows {known}). Choose another model"
+        "the model splits text by the rule `{name}`, which Correx does not know. Choose another model, or say by which rule it splits (`pre_tokenizer` in the settings, `--pre-tokenizer` on the command line), one of: {known}"
     )]
     PreTokenizer {
         /// The name in the file.
@@ -44,86 +67,150 @@ pub enum VocabularyError {
     },
 }
 
-/// What a token is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TokenKind {
-    /// A piece of text in the byte alphabet.
-    Normal,
-    /// Steers the model; never made from plain text, never part of a reply's text.
-    Control,
-    /// A text that is always one token, also in plain text.
-    UserDefined,
-    /// Not used.
-    Unused,
-}
+type PieceTokenizer =
+    TokenizerImpl<PieceModel, NormalizerWrapper, Splitter, PostProcessorWrapper, DecoderWrapper>;
 
 /// Text to token ids and back, as the model was trained.
 ///
 /// Plain text never becomes a control token here: the tokenizer does not know their texts.
 pub struct Vocabulary {
-    tokenizer: Tokenizer,
-    texts: Vec<String>,
+    tokenizer: PieceTokenizer,
+    own: OwnTokens,
     kinds: Vec<TokenKind>,
-    /// Every token's bytes in a reply, one after another; token `i` ends at `ends[i]`.
-    bytes: Vec<u8>,
-    ends: Vec<usize>,
+    /// What every token says.
+    pieces: Arc<Pieces>,
+    /// Tokens that take white space beside them away, in order.
+    strips: Vec<(u32, Strip)>,
     bos: Option<u32>,
     eos: Option<u32>,
     begins_with_bos: bool,
+    ends_with_eos: bool,
     stops: Vec<u32>,
+}
+
+/// What a file says about its tokenizer as a whole.
+struct Kind {
+    writing: Writing,
+    /// How text is split; nothing for vocabularies that look at the whole text.
+    rule: Option<&'static pre::Rule>,
+    bos: Option<u32>,
+    eos: Option<u32>,
+    begins: Begins,
+}
+
+impl Kind {
+    fn of(gguf: &Gguf, pre_tokenizer: Option<&str>) -> Result<Self, VocabularyError> {
+        let rule = match gguf.text("tokenizer.ggml.model").unwrap_or("(none)") {
+            "llama" => {
+                return Ok(Self {
+                    writing: Writing::Spaced,
+                    rule: None,
+                    bos: Some(1),
+                    eos: Some(2),
+                    begins: Begins::UnlessTold,
+                });
+            }
+            "gpt2" => {
+                let named = gguf.text("tokenizer.ggml.pre").filter(|name| !name.is_empty());
+                pre::rule(pre_tokenizer.or(named).unwrap_or("default"))?
+            }
+            "gemma4" => pre::rule(pre_tokenizer.unwrap_or("gemma4"))?,
+            other => return Err(VocabularyError::Kind(other.to_owned())),
+        };
+        let writing = match rule.symbols {
+            Symbols::Bytes => Writing::Bytes,
+            Symbols::Characters => Writing::Plain,
+            Symbols::Spaced => Writing::Spaced,
+        };
+        let begins = rule.begins_with_bos;
+        Ok(Self { writing, rule: Some(rule), bos: None, eos: None, begins })
+    }
 }
 
 impl Vocabulary {
     /// The vocabulary of the GGUF file at `path`. Reads the header only.
     pub fn open(path: &Path) -> Result<Self, VocabularyError> {
-        Self::from_gguf(&inspect(path)?)
+        Self::open_with(path, None)
+    }
+
+    /// The same, with text split by the rule `pre_tokenizer` whatever the file says.
+    pub fn open_with(path: &Path, pre_tokenizer: Option<&str>) -> Result<Self, VocabularyError> {
+        Self::from_gguf_with(&inspect(path)?, pre_tokenizer)
     }
 
     /// The vocabulary in a file's metadata.
     pub fn from_gguf(gguf: &Gguf) -> Result<Self, VocabularyError> {
-        let kind = gguf.text("tokenizer.ggml.model").unwrap_or("(none)");
-        if kind != "gpt2" {
-            return Err(VocabularyError::Kind(kind.to_owned()));
-        }
-        let rule = pre::rule(gguf.text("tokenizer.ggml.pre").unwrap_or("default"))?;
-        let texts = texts(gguf, "tokenizer.ggml.tokens")?;
-        let texts: Vec<String> = texts.iter().map(str::to_owned).collect();
-        if texts.is_empty() || u32::try_from(texts.len()).is_err() {
-            return Err(VocabularyError::Damaged(format!("it has {} tokens", texts.len())));
-        }
-        let kinds = kinds(gguf, texts.len())?;
-        let tokenizer = build(gguf, &texts, &kinds, rule)?;
-        let (bytes, ends) = reply_bytes(&texts, &kinds);
-        let token = |key: &str| -> Result<Option<u32>, VocabularyError> {
-            let Some(id) = gguf.number(&format!("tokenizer.ggml.{key}_token_id")) else {
-                return Ok(None);
-            };
-            match u32::try_from(id) {
-                Ok(id) if (id as usize) < texts.len() => Ok(Some(id)),
-                _ => Err(VocabularyError::Damaged(format!("its {key} token is {id}"))),
+        Self::from_gguf_with(gguf, None)
+    }
+
+    /// The same, with text split by the rule `pre_tokenizer` (one of [`pre_tokenizer_names`])
+    /// whatever the file says. Vocabularies that look at the whole text take no notice.
+    pub fn from_gguf_with(
+        gguf: &Gguf,
+        pre_tokenizer: Option<&str>,
+    ) -> Result<Self, VocabularyError> {
+        let kind = Kind::of(gguf, pre_tokenizer)?;
+        let texts = tokens::texts(gguf)?;
+        let tokens = Tokens::new(gguf, texts, kind.writing)?;
+        let merging = match kind.rule {
+            Some(rule) => Merging::Pairs(Bpe::new(gguf, texts, &tokens, rule)?),
+            None => {
+                let prefix = match gguf.flag("tokenizer.ggml.add_space_prefix") {
+                    Some(false) => SpacePrefix::None,
+                    _ => SpacePrefix::Added,
+                };
+                Merging::Scores(Spm::new(gguf, texts, &tokens, prefix)?)
             }
         };
-        let (bos, eos) = (token("bos")?, token("eos")?);
-        let mut stops: Vec<u32> =
-            [eos, token("eot")?, token("eom")?].into_iter().flatten().collect();
-        stops.extend((0u32..).zip(texts.iter().zip(&kinds)).filter_map(|(id, (text, kind))| {
-            (*kind != TokenKind::Normal && stops::ends_a_turn(text)).then_some(id)
-        }));
-        stops.sort_unstable();
-        stops.dedup();
-        let begins_with_bos = bos.is_some()
-            && gguf.flag("tokenizer.ggml.add_bos_token").unwrap_or(rule.begins_with_bos);
-        Ok(Self { tokenizer, texts, kinds, bytes, ends, bos, eos, begins_with_bos, stops })
+        let pieces = tokens.pieces.clone();
+        let mut tokenizer = PieceTokenizer::new(PieceModel { merging, pieces: pieces.clone() });
+        if let Some(rule) = kind.rule {
+            tokenizer.with_pre_tokenizer(Some(Splitter::new(rule)?));
+        }
+        let named = |name: &str| {
+            let id = gguf.number(&format!("tokenizer.ggml.{name}_token_id"))?;
+            u32::try_from(id).ok().filter(|id| (*id as usize) < texts.len())
+        };
+        let known = |id: &u32| (*id as usize) < texts.len();
+        let bos = named("bos").or(kind.bos.filter(known));
+        let eos = named("eos").or(kind.eos.filter(known));
+        let stops = marks::ends(texts, |name| if name == "eos" { eos } else { named(name) });
+        let strips = own::strips(gguf, texts, &tokens.kinds);
+        let own = OwnTokens::new((0u32..).zip(texts.iter().zip(&tokens.kinds)).filter_map(
+            |(id, (text, kind))| {
+                let strip = strip_of(&strips, id);
+                (*kind == TokenKind::UserDefined).then(|| (id, text.to_owned(), strip))
+            },
+        ));
+        let told = gguf.flag("tokenizer.ggml.add_bos_token");
+        let begins = match kind.begins {
+            Begins::IfTold => told.unwrap_or(false),
+            Begins::UnlessTold => told.unwrap_or(true),
+            Begins::Always => true,
+        };
+        let ends_with_eos = gguf.flag("tokenizer.ggml.add_eos_token").unwrap_or(false);
+        Ok(Self {
+            tokenizer,
+            own,
+            kinds: tokens.kinds,
+            pieces,
+            strips,
+            bos,
+            eos,
+            begins_with_bos: begins && bos.is_some(),
+            ends_with_eos: ends_with_eos && eos.is_some(),
+            stops,
+        })
     }
 
     /// The number of tokens.
     pub fn len(&self) -> usize {
-        self.texts.len()
+        self.kinds.len()
     }
 
     /// Whether there are no tokens. Never: such a file is refused.
     pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
+        self.kinds.is_empty()
     }
 
     /// The ids of `text`, with nothing added; what looks like a control token is plain text.
@@ -131,25 +218,47 @@ impl Vocabulary {
         Ok(self.encode_with_starts(text)?.0)
     }
 
-    /// The ids of `text`, and for each the byte of `text` at which it begins.
+    /// The same, with the tokens around it that the file asks for.
+    pub fn encode_sequence(&self, text: &str) -> Result<Vec<u32>, EncodeError> {
+        let mut ids: Vec<u32> = self.required_bos().into_iter().collect();
+        ids.extend(self.encode(text)?);
+        ids.extend(self.eos.filter(|_| self.ends_with_eos));
+        Ok(ids)
+    }
+
+    /// The ids of `text`, and for each the byte of `text` at which it begins. A space that the
+    /// vocabulary puts in front belongs to the first character; an id that is one byte of a
+    /// character begins where the character does.
     pub(crate) fn encode_with_starts(
         &self,
         text: &str,
     ) -> Result<(Vec<u32>, Vec<usize>), EncodeError> {
-        let encoding = self
-            .tokenizer
-            .encode(text, false)
-            .map_err(|error| EncodeError::Tokenizer(error.to_string()))?;
-        let starts = encoding.get_offsets().iter().map(|(start, _)| *start).collect();
-        Ok((encoding.get_ids().to_vec(), starts))
+        let (mut ids, mut starts) = (Vec::new(), Vec::new());
+        for part in self.own.cut(text) {
+            match part {
+                Part::Token(id, start) => {
+                    ids.push(id);
+                    starts.push(start);
+                }
+                Part::Text(from, to) => {
+                    let encoding = self
+                        .tokenizer
+                        .encode(&text[from..to], false)
+                        .map_err(|error| EncodeError::Tokenizer(error.to_string()))?;
+                    ids.extend_from_slice(encoding.get_ids());
+                    starts.extend(encoding.get_offsets().iter().map(|(start, _)| from + start));
+                }
+            }
+        }
+        Ok((ids, starts))
     }
 
     /// The bytes that `id` adds to a reply: none for control tokens and ids out of range.
     pub fn reply_bytes(&self, id: u32) -> &[u8] {
-        let id = id as usize;
-        let Some(end) = self.ends.get(id) else { return &[] };
-        let start = if id == 0 { 0 } else { self.ends[id - 1] };
-        &self.bytes[start..*end]
+        match self.kinds.get(id as usize) {
+            None | Some(TokenKind::Control) => &[],
+            Some(_) => self.pieces.get(id),
+        }
     }
 
     /// Whether `id` ends the model's turn.
@@ -157,14 +266,23 @@ impl Vocabulary {
         self.stops.binary_search(&id).is_ok()
     }
 
+    /// The tokens that end the model's turn, in order.
+    pub fn stops(&self) -> &[u32] {
+        &self.stops
+    }
+
     /// The text of the token that begins a sequence, when the model has one.
     pub fn bos_text(&self) -> Option<&str> {
-        self.bos.map(|id| self.texts[id as usize].as_str())
+        self.bos.and_then(|id| self.text(id))
     }
 
     /// The text of the token that ends a sequence, when the model has one.
     pub fn eos_text(&self) -> Option<&str> {
-        self.eos.map(|id| self.texts[id as usize].as_str())
+        self.eos.and_then(|id| self.text(id))
+    }
+
+    fn text(&self, id: u32) -> Option<&str> {
+        std::str::from_utf8(self.pieces.get(id)).ok()
     }
 
     /// The id that must stand at the front of every prompt, when the file asks for one.
@@ -179,110 +297,23 @@ impl Vocabulary {
 
     /// The control tokens' texts and ids.
     pub fn control_tokens(&self) -> impl Iterator<Item = (&str, u32)> {
-        (0u32..).zip(self.texts.iter().zip(&self.kinds)).filter_map(|(id, (text, kind))| {
-            (*kind == TokenKind::Control && !text.is_empty()).then_some((text.as_str(), id))
+        (0u32..).zip(&self.kinds).filter_map(|(id, kind)| {
+            let text = self.text(id).filter(|text| !text.is_empty())?;
+            (*kind == TokenKind::Control).then_some((text, id))
         })
+    }
+
+    /// The white space beside `id` in a prompt that is taken away with it.
+    pub(crate) fn strip(&self, id: u32) -> Strip {
+        strip_of(&self.strips, id)
     }
 }
 
-fn texts<'a>(gguf: &'a Gguf, key: &str) -> Result<&'a Texts, VocabularyError> {
-    gguf.texts(key).ok_or_else(|| VocabularyError::Damaged(format!("`{key}` is missing")))
-}
-
-fn kinds(gguf: &Gguf, count: usize) -> Result<Vec<TokenKind>, VocabularyError> {
-    let Some(value) = gguf.metadata.get("tokenizer.ggml.token_type") else {
-        return Ok(vec![TokenKind::Normal; count]);
-    };
-    let numbers = value.as_numbers().filter(|numbers| numbers.len() == count).ok_or_else(|| {
-        VocabularyError::Damaged(format!("it has {count} tokens and {value} of their types"))
-    })?;
-    Ok(numbers
-        .iter()
-        .map(|number| match number {
-            1 => TokenKind::Normal,
-            4 => TokenKind::UserDefined,
-            2 | 3 => TokenKind::Control,
-            _ => TokenKind::Unused,
-        })
-        .collect())
-}
-
-fn build(
-    gguf: &Gguf,
-    texts: &[String],
-    kinds: &[TokenKind],
-    rule: &pre::Rule,
-) -> Result<Tokenizer, VocabularyError> {
-    let damaged = |error: tokenizers::Error| VocabularyError::Damaged(error.to_string());
-    // Control and unused tokens get names outside the byte alphabet, so that no text and no merge
-    // can lead to them.
-    let entries: HashMap<String, u32> = (0u32..)
-        .zip(texts.iter().zip(kinds))
-        .map(|(id, (text, kind))| match kind {
-            TokenKind::Normal | TokenKind::UserDefined => (text.clone(), id),
-            TokenKind::Control | TokenKind::Unused => (format!("\u{fdd0}{id}"), id),
-        })
-        .collect();
-    let merges: Vec<(String, String)> = texts_of_merges(gguf)?
-        .into_iter()
-        .filter(|(left, right)| {
-            entries.contains_key(left)
-                && entries.contains_key(right)
-                && entries.contains_key(&format!("{left}{right}"))
-        })
-        .collect();
-    // Rare bytes are missing in some vocabularies; their models never saw them, and they vanish.
-    for byte in [b' ', b'\n'].into_iter().chain(b'!'..=b'~') {
-        if !entries.contains_key(&bytes::character(byte).to_string()) {
-            return Err(VocabularyError::Damaged(format!("it has no token for byte {byte}")));
-        }
+fn strip_of(strips: &[(u32, Strip)], id: u32) -> Strip {
+    match strips.binary_search_by_key(&id, |(id, _)| *id) {
+        Ok(place) => strips[place].1,
+        Err(_) => Strip::default(),
     }
-    let model = BPE::builder()
-        .vocab_and_merges(entries.into_iter().collect::<tokenizers::models::bpe::Vocab>(), merges)
-        .ignore_merges(rule.whole_words_first)
-        .build()
-        .map_err(damaged)?;
-    let mut tokenizer = Tokenizer::new(model);
-    tokenizer.with_pre_tokenizer(Some(rule.pre_tokenizer().map_err(damaged)?));
-    let own: Vec<AddedToken> = texts
-        .iter()
-        .zip(kinds)
-        .filter(|(text, kind)| **kind == TokenKind::UserDefined && !text.is_empty())
-        .map(|(text, _)| AddedToken::from(text.clone(), false).normalized(false))
-        .collect();
-    tokenizer.add_tokens(own).map_err(damaged)?;
-    Ok(tokenizer)
-}
-
-fn texts_of_merges(gguf: &Gguf) -> Result<Vec<(String, String)>, VocabularyError> {
-    texts(gguf, "tokenizer.ggml.merges")?
-        .iter()
-        .map(|merge| {
-            merge
-                .char_indices()
-                .skip(1)
-                .find(|(_, character)| *character == ' ')
-                .map(|(place, _)| (merge[..place].to_owned(), merge[place + 1..].to_owned()))
-                .ok_or_else(|| VocabularyError::Damaged(format!("`{merge}` is no merge")))
-        })
-        .collect()
-}
-
-fn reply_bytes(texts: &[String], kinds: &[TokenKind]) -> (Vec<u8>, Vec<usize>) {
-    let mut all = Vec::new();
-    let mut ends = Vec::with_capacity(texts.len());
-    for (text, kind) in texts.iter().zip(kinds) {
-        match kind {
-            TokenKind::Normal => match text.chars().map(bytes::byte).collect::<Option<Vec<u8>>>() {
-                Some(decoded) => all.extend(decoded),
-                None => all.extend(text.bytes()),
-            },
-            TokenKind::UserDefined => all.extend(text.bytes()),
-            TokenKind::Control | TokenKind::Unused => {}
-        }
-        ends.push(all.len());
-    }
-    (all, ends)
 }
 
 #[cfg(test)]

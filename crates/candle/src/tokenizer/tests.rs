@@ -1,41 +1,13 @@
+use std::collections::HashSet;
+
 use proptest::prelude::*;
+use tokenizers::Tokenizer;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
 use tokenizers::pre_tokenizers::digits::Digits;
 use tokenizers::pre_tokenizers::sequence::Sequence;
 
 use super::*;
 use crate::testing::{default_gguf, reference_tokenizer};
-
-#[test]
-fn every_known_rule_compiles_and_an_unknown_one_is_refused_by_name() {
-    for name in ["smollm", "gpt-2", "default", "llama-bpe", "qwen2"] {
-        pre::rule(name).unwrap().pre_tokenizer().unwrap();
-    }
-    let message = pre::rule("tekken").unwrap_err().to_string();
-    assert!(message.contains("`tekken`") && message.contains("smollm"), "{message}");
-}
-
-#[test]
-fn rules_split_where_their_models_expect_it() {
-    use tokenizers::{OffsetReferential, OffsetType, PreTokenizedString, PreTokenizer};
-    let split = |name: &str, text: &str| -> Vec<String> {
-        let mut pieces = PreTokenizedString::from(text);
-        pre::rule(name).unwrap().pre_tokenizer().unwrap().pre_tokenize(&mut pieces).unwrap();
-        pieces
-            .get_splits(OffsetReferential::Original, OffsetType::Byte)
-            .into_iter()
-            .map(|(_, (start, end), _)| text[start..end].to_owned())
-            .collect()
-    };
-    assert_eq!(
-        split("smollm", "It's 1234,  ok"),
-        ["It", "'s", " ", "1", "2", "3", "4", ",", " ", " ok"]
-    );
-    assert_eq!(split("gpt-2", "It's 1234,  ok"), ["It", "'s", " 1234", ",", " ", " ok"]);
-    assert_eq!(split("llama-bpe", "IT'S 1234\n\n x"), ["IT", "'S", " ", "123", "4", "\n\n", " x"]);
-    assert_eq!(split("qwen2", "a 12 (b)\n"), ["a", " ", "1", "2", " (", "b", ")\n"]);
-    assert_eq!(split("default", "a=1234!"), ["a", "=", "123", "4", "!"]);
-}
 
 #[test]
 fn the_default_models_ids_are_those_of_its_own_pre_tokenizer_and_merges() {
@@ -73,6 +45,8 @@ fn tokenizers_parts() -> Sequence {
 
 /// In one test with the model's header, because reading it is the slow part.
 fn round_trips(ours: &Vocabulary, theirs: &Tokenizer) {
+    let known = (0..ours.len() as u32).map(|id| ours.reply_bytes(id));
+    let known: HashSet<u8> = known.filter(|it| it.len() == 1).map(|it| it[0]).collect();
     let mut runner = proptest::test_runner::TestRunner::new(ProptestConfig::with_cases(400));
     runner
         .run(&any::<String>(), |text| {
@@ -81,9 +55,7 @@ fn round_trips(ours: &Vocabulary, theirs: &Tokenizer) {
             if !text.contains("<") {
                 prop_assert_eq!(&ids[..], expected.get_ids());
             }
-            let known =
-                text.bytes().all(|byte| ours.texts.contains(&bytes::character(byte).to_string()));
-            if !known {
+            if !text.bytes().all(|byte| known.contains(&byte)) {
                 return Ok(());
             }
             let bytes: Vec<u8> = ids.iter().flat_map(|id| ours.reply_bytes(*id).to_vec()).collect();
