@@ -8,7 +8,7 @@ use std::ops::Range;
 use crate::arithmetic::Avx2;
 use crate::arithmetic::{Arithmetic, LANES, Plain};
 use crate::columns::Columns;
-use crate::exponential::exp;
+use crate::exponential::{exp, tanh};
 use crate::instructions::Instructions;
 use crate::multiply::ShapeError;
 use crate::remembered::{Remembered, TOKENS};
@@ -46,8 +46,28 @@ impl Heads {
     }
 }
 
+/// Which tokens queries see, and what becomes of their products with the keys.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct View {
+    /// Tokens before the first query's own.
+    pub before: usize,
+    /// The most tokens that a query sees, its own included; `None`: all up to its own.
+    pub window: Option<usize>,
+    /// What a product is multiplied by to become a score.
+    pub scale: f32,
+    /// Scores are kept below it: `cap * tanh(score / cap)`.
+    pub cap: Option<f32>,
+}
+
+impl View {
+    /// The first token that a query sees whose own is the last of `seen` tokens.
+    fn first(&self, seen: usize) -> usize {
+        self.window.map_or(0, |window| seen.saturating_sub(window))
+    }
+}
+
 /// Rows of queries against what a layer remembers. Row `i` of `queries` sees the tokens up to
-/// `before + i`. `output` has the form of `queries`.
+/// `view.before + i`. `output` has the form of `queries`.
 ///
 /// Every sum goes over a head's elements or over the tokens in ascending order, in one go (the
 /// shares' own sum: in eight strands), so that neither threads nor how rows come together
@@ -57,19 +77,19 @@ impl Heads {
 /// The lengths do not fit; nothing is written then.
 pub fn attend(
     heads: Heads,
-    before: usize,
+    view: View,
     queries: &[f32],
     remembered: &Remembered,
     output: &mut [f32],
     threads: &Threads,
 ) -> Result<(), ShapeError> {
-    attend_with(Instructions::detect(), heads, before, queries, remembered, output, threads)
+    attend_with(Instructions::detect(), heads, view, queries, remembered, output, threads)
 }
 
 fn attend_with(
     instructions: Instructions,
     heads: Heads,
-    before: usize,
+    view: View,
     queries: &[f32],
     remembered: &Remembered,
     output: &mut [f32],
@@ -80,6 +100,7 @@ fn attend_with(
         return Err(ShapeError::Activations { length: queries.len(), columns: width });
     }
     let rows = queries.len() / width;
+    let before = view.before;
     if remembered.width() != kv_width || remembered.capacity() < before + rows {
         let length = remembered.capacity() * remembered.width();
         return Err(ShapeError::Activations { length, columns: kv_width });
@@ -87,7 +108,7 @@ fn attend_with(
     if output.len() != queries.len() {
         return Err(ShapeError::Output { expected: queries.len(), found: output.len() });
     }
-    let work = Work { heads, before, queries, remembered, output: Columns::new(output, width) };
+    let work = Work { heads, view, queries, remembered, output: Columns::new(output, width) };
     let piece = |number: usize| {
         let (block, head) = (number / heads.kv, number % heads.kv);
         let range = block * ROWS..((block + 1) * ROWS).min(rows);
@@ -111,15 +132,17 @@ fn attend_with(
 
 struct Work<'a> {
     heads: Heads,
-    before: usize,
+    view: View,
     queries: &'a [f32],
     remembered: &'a Remembered,
     output: Columns<'a>,
 }
 
-/// A query, and how many tokens it sees.
+/// A query, and which tokens it sees.
 struct Query<'a> {
     numbers: &'a [f32],
+    first: usize,
+    /// Behind the last one.
     seen: usize,
     row: usize,
     column: usize,
@@ -150,14 +173,18 @@ impl Work<'_> {
                 let column = (head * group + member) * width;
                 let start = row * self.heads.query_width() + column;
                 let numbers = &self.queries[start..start + width];
-                Query { numbers, seen: self.before + row + 1, row, column }
+                let seen = self.view.before + row + 1;
+                Query { numbers, first: self.view.first(seen), seen, row, column }
             })
             .collect();
         let Some(most) = queries.last().map(|query| query.seen) else { return };
-        let padded = most.next_multiple_of(TOKENS);
+        // What no query sees any more is left out, in whole blocks.
+        let start = queries[0].first / VALUES * VALUES;
+        let padded = most.next_multiple_of(TOKENS) - start;
         let mut scores = vec![0.0; queries.len() * padded];
-        for first in (0..most).step_by(TOKENS) {
+        for first in (start..most).step_by(TOKENS) {
             let keys = &self.remembered.keys(first / TOKENS, head * width)[..width];
+            let first = first - start;
             for (queries, scores) in
                 queries.chunks(QUERIES).zip(scores.chunks_mut(QUERIES * padded))
             {
@@ -172,20 +199,28 @@ impl Work<'_> {
                 }
             }
         }
-        let scale = 1.0 / (width as f32).sqrt();
         for (query, scores) in queries.iter().zip(scores.chunks_exact_mut(padded)) {
+            let (forgotten, seen) = scores[..query.seen - start].split_at_mut(query.first - start);
+            // A share of nothing, for the sake of those that still see them.
+            forgotten.fill(0.0);
+            let mut scale = self.view.scale;
+            if let Some(cap) = self.view.cap {
+                // SAFETY: the caller's promise.
+                unsafe { keep_below::<A>(seen, scale, cap) };
+                scale = 1.0;
+            }
             // SAFETY: the caller's promise.
-            unsafe { softmax::<A>(&mut scores[..query.seen], scale) };
+            unsafe { softmax::<A>(seen, scale) };
         }
         let mut sums = vec![0.0; queries.len() * width];
-        for first in (0..most).step_by(VALUES) {
+        for first in (start..most).step_by(VALUES) {
             let tokens = first..(first + VALUES).min(most);
             for ((queries, scores), sums) in queries
                 .chunks(QUERIES)
                 .zip(scores.chunks(QUERIES * padded))
                 .zip(sums.chunks_mut(QUERIES * width))
             {
-                let (tokens, mix) = (tokens.clone(), Mix { padded, head });
+                let (tokens, mix) = (tokens.clone(), Mix { start, padded, head });
                 // SAFETY: the caller's promise.
                 unsafe {
                     match queries.len() {
@@ -213,7 +248,7 @@ impl Work<'_> {
         queries: &[Query<'_>],
         scores: &[f32],
         tokens: Range<usize>,
-        Mix { padded, head }: Mix,
+        Mix { start, padded, head }: Mix,
         sums: &mut [f32],
     ) {
         let (width, stride) = (self.heads.width, self.heads.kv_width());
@@ -237,7 +272,7 @@ impl Work<'_> {
                     let (values, _) = values(token)[column..column + WIDTH].as_chunks();
                     let values = [A::load(&values[0]), A::load(&values[1])];
                     for query in 0..Q {
-                        let share = A::splat(shares[query][token]);
+                        let share = A::splat(shares[query][token - start]);
                         for part in 0..WIDTH / LANES {
                             parts[query][part] =
                                 A::multiply_add(share, values[part], parts[query][part]);
@@ -260,7 +295,7 @@ impl Work<'_> {
                     continue;
                 }
                 for token in tokens {
-                    let share = shares[number][token];
+                    let share = shares[number][token - start];
                     for (sum, value) in sums[first..].iter_mut().zip(&values(token)[first..]) {
                         // SAFETY: the caller's promise.
                         *sum = unsafe { A::multiply_add_one(share, *value, *sum) };
@@ -274,6 +309,8 @@ impl Work<'_> {
 /// Where a mixture's scores and values lie.
 #[derive(Clone, Copy)]
 struct Mix {
+    /// The token of the first score.
+    start: usize,
     /// Scores per query.
     padded: usize,
     /// The head of values.
@@ -312,6 +349,18 @@ unsafe fn products<const Q: usize, A: Arithmetic>(
                 A::store(sums[query][part], &mut scores[part]);
             }
         }
+    }
+}
+
+/// Makes products to scores below `cap` and above its opposite: `cap * tanh(scale * score / cap)`.
+///
+/// # Safety
+/// The processor has the instructions of `A`.
+#[inline(always)]
+unsafe fn keep_below<A: Arithmetic>(scores: &mut [f32], scale: f32, cap: f32) {
+    for score in scores {
+        // SAFETY: the caller's promise.
+        *score = cap * unsafe { tanh::<A>(*score * scale / cap) };
     }
 }
 

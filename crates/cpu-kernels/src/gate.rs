@@ -1,5 +1,9 @@
 //! What stands between the products of the feed-forward part.
 
+use std::sync::LazyLock;
+
+use half::f16;
+
 #[cfg(target_arch = "x86_64")]
 use crate::arithmetic::Avx2;
 use crate::arithmetic::{Arithmetic, Plain};
@@ -41,6 +45,41 @@ fn swiglu_with(
     Ok(())
 }
 
+/// `gelu(gate) * up`, element by element, over `gate`; `gelu` by the hyperbolic tangent.
+///
+/// Between -10 and 10 `gelu` and what it is of are rounded to half precision, as llama.cpp does:
+/// its results are what people compare with, and a finer one would differ from them.
+///
+/// # Errors
+/// The lengths differ; nothing is changed then.
+pub fn geglu(gate: &mut [f32], up: &[f32], threads: &Threads) -> Result<(), ShapeError> {
+    if gate.len() != up.len() {
+        return Err(ShapeError::Output { expected: up.len(), found: gate.len() });
+    }
+    let table = &*GELU;
+    threads.each_part(gate, PIECE, |number, gate| {
+        for (gate, up) in gate.iter_mut().zip(&up[number * PIECE..]) {
+            let gelu = match *gate {
+                gate if gate <= -10.0 => 0.0,
+                gate if gate >= 10.0 => gate,
+                gate => table[usize::from(f16::from_f32(gate).to_bits())],
+            };
+            *gate = gelu * up;
+        }
+    });
+    Ok(())
+}
+
+/// `gelu` of every number of half precision, by its bits.
+static GELU: LazyLock<Vec<f32>> = LazyLock::new(|| {
+    let gelu = |x: f64| {
+        let inner = (2.0 / std::f64::consts::PI).sqrt() * x * (1.0 + 0.044_715 * x * x);
+        0.5 * x * (1.0 + inner.tanh())
+    };
+    let half = |bits| f16::from_f64(gelu(f16::from_bits(bits).to_f64())).to_f32();
+    (0..=u16::MAX).map(half).collect()
+});
+
 /// The same code, for wider registers.
 ///
 /// # Safety
@@ -75,6 +114,25 @@ mod tests {
         }
         assert!(gate[5].is_nan());
         assert!(swiglu(&mut gate, &[1.0], &Threads::single()).is_err());
+    }
+
+    #[test]
+    fn a_gate_by_the_tangent_is_rounded_to_half_precision() {
+        let mut gate = [0f32, 1.0, -1.0, 1.0002, 20.0, -20.0, 3.0, f32::NAN];
+        geglu(&mut gate, &[5.0, 1.0, 1.0, 1.0, 2.0, 3.0, 2.0, 1.0], &Threads::single()).unwrap();
+        let expected = [0.0, 0.841_192, -0.158_808, 0.841_192, 40.0, 0.0, 2.0 * 2.996_363];
+        for (found, expected) in gate.iter().zip(expected) {
+            assert!((found - expected).abs() <= 5e-4 * expected.abs(), "{gate:?}");
+        }
+        assert_eq!(gate[1], gate[3]);
+        assert!(gate[7].is_nan());
+        assert!(geglu(&mut gate, &[1.0], &Threads::single()).is_err());
+        let up = vec![1.5f32; 2 * PIECE + 3];
+        let mut one: Vec<f32> = (0..up.len()).map(|place| place as f32 / 900.0 - 9.0).collect();
+        let mut two = one.clone();
+        geglu(&mut one, &up, &Threads::single()).unwrap();
+        geglu(&mut two, &up, &Threads::new(2).unwrap()).unwrap();
+        assert_eq!(one, two);
     }
 
     #[test]

@@ -7,7 +7,7 @@
 //! - [`multiply`](mod@multiply): [`multiply_many`], several matrices with the same activations.
 //! - [`attention`]: [`attend`], queries against keys and values.
 //! - [`remembered`]: [`Remembered`], keys and values in the order in which they are used.
-//! - [`gate`]: [`swiglu`], what stands between the feed-forward products.
+//! - [`gate`]: [`swiglu`] and [`geglu`], what stands between the feed-forward products.
 //! - `arithmetic`, `exponential`: eight numbers at a time; the exponential function in a form that fills wide registers.
 //! - [`threads`]: [`Threads`], who computes.
 //! - `instructions`: what this processor can do; `portable` and `avx2`: the same sums, twice.
@@ -38,8 +38,8 @@ pub mod remembered;
 mod storage;
 pub mod threads;
 
-pub use attention::{Heads, attend};
-pub use gate::swiglu;
+pub use attention::{Heads, View, attend};
+pub use gate::{geglu, swiglu};
 pub use kind::BlockKind;
 pub use multiply::{Product, ShapeError, multiply_many};
 pub use packed::{PackError, PackedMatrix};

@@ -1,17 +1,17 @@
 //! Grouped-query attention over a cache.
 
 use candle_core::{CpuStorage, CustomOp1, Error, Layout, Result, Shape, bail};
-use correx_cpu_kernels::{Heads, Remembered, Threads, attend};
+use correx_cpu_kernels::{Heads, Remembered, Threads, View, attend};
 
 use super::ops::contiguous;
 
 /// Rows of queries against what a layer remembers.
 ///
-/// Row `i` sees the `before` tokens that the cache held, and the new ones up to itself.
+/// Row `i` sees the tokens that the cache held before, and the new ones up to itself; of them
+/// the last ones only where there is a window.
 pub(super) struct Attention<'a> {
     pub(super) heads: Heads,
-    /// Tokens in the cache before the new ones.
-    pub(super) before: usize,
+    pub(super) view: View,
     pub(super) remembered: &'a Remembered,
     /// Who computes.
     pub(super) threads: &'a Threads,
@@ -30,7 +30,7 @@ impl CustomOp1 for Attention<'_> {
         }
         let mut output = vec![0f32; rows * query_width];
         let query = contiguous(query, layout)?;
-        attend(self.heads, self.before, query, self.remembered, &mut output, self.threads)
+        attend(self.heads, self.view, query, self.remembered, &mut output, self.threads)
             .map_err(Error::wrap)?;
         Ok((CpuStorage::F32(output), layout.shape().clone()))
     }
@@ -46,7 +46,8 @@ mod tests {
     fn reference(query: &Tensor, keys: &Tensor, values: &Tensor, about: &Attention) -> Tensor {
         let (rows, width) = query.dims2().unwrap();
         let heads = width / about.heads.width;
-        let seen = about.before + rows;
+        let before = about.view.before;
+        let seen = before + rows;
         let split = |tensor: &Tensor, rows: usize, heads: usize| {
             tensor
                 .narrow(0, 0, rows)
@@ -72,11 +73,11 @@ mod tests {
         let keys = spread(split(keys, seen, heads / about.heads.group));
         let values = spread(split(values, seen, heads / about.heads.group));
         let scores = (query.matmul(&keys.transpose(1, 2).unwrap().contiguous().unwrap()).unwrap()
-            / (about.heads.width as f64).sqrt())
+            * f64::from(about.view.scale))
         .unwrap();
         let mask: Vec<f32> = (0..rows)
             .flat_map(|row| (0..seen).map(move |token| (row, token)))
-            .map(|(row, token)| if token <= about.before + row { 0.0 } else { f32::NEG_INFINITY })
+            .map(|(row, token)| if token <= before + row { 0.0 } else { f32::NEG_INFINITY })
             .collect();
         let mask = Tensor::from_vec(mask, (1, rows, seen), &Device::Cpu).unwrap();
         let scores = scores.broadcast_add(&mask).unwrap();
@@ -100,12 +101,13 @@ mod tests {
             let mut remembered = Remembered::new(24);
             remembered.reserve(144).unwrap();
             remembered.write(0, &flat(&keys), &flat(&values)).unwrap();
-            let about = Attention { heads, before, remembered: &remembered, threads: &threads };
+            let view = View { before, window: None, scale: 0.3, cap: None };
+            let about = Attention { heads, view, remembered: &remembered, threads: &threads };
             let found = query.apply_op1_no_bwd(&about).unwrap();
             let expected = reference(&query, &keys, &values, &about);
             let worst = (found - expected).unwrap().abs().unwrap().max_all().unwrap();
             assert!(worst.to_scalar::<f32>().unwrap() < 1e-5);
-            let too_many = Attention { before: 144, ..about };
+            let too_many = Attention { view: View { before: 144, ..view }, ..about };
             assert!(query.apply_op1_no_bwd(&too_many).is_err());
             assert!(random((1, 12)).apply_op1_no_bwd(&too_many).is_err());
         }

@@ -30,6 +30,11 @@ impl KvCache {
         self.len
     }
 
+    /// The most tokens that it can hold.
+    pub fn window(&self) -> usize {
+        self.window
+    }
+
     /// Whether it holds nothing.
     pub fn is_empty(&self) -> bool {
         self.len == 0

@@ -1,7 +1,9 @@
 //! Weights that are multiplied with.
 
-use candle_core::quantized::{GgmlDType, QTensor};
-use candle_core::{Device, Error, Result, Tensor, bail};
+use std::borrow::Cow;
+
+use candle_core::quantized::{GgmlDType, QStorage, QuantizedType};
+use candle_core::{CpuStorage, Device, Error, Result, Tensor, bail};
 use correx_cpu_kernels::{BlockKind, PackedMatrix, Product, QuantizedRows, Threads, multiply_many};
 
 use super::ops::with_numbers;
@@ -12,7 +14,47 @@ pub(super) enum Matrix {
     /// Of a type that our own kernels multiply.
     Packed(PackedMatrix),
     /// Of any other type: candle's.
-    Candle(QTensor),
+    Candle(CandleMatrix),
+}
+
+/// A matrix that candle multiplies, by its plain products: those of `QTensor` are computed in
+/// other ways for one row than for many, so that a result would depend on its neighbours, and
+/// keep a second copy of the weights.
+pub(super) struct CandleMatrix {
+    rows: usize,
+    columns: usize,
+    weights: Box<dyn QuantizedType>,
+}
+
+impl CandleMatrix {
+    pub(super) fn new(kind: TensorType, rows: usize, columns: usize, bytes: &[u8]) -> Result<Self> {
+        let Some(dtype) = dtype(kind) else { bail!("{kind} is not computed") };
+        match QStorage::from_data(Cow::Borrowed(bytes), &Device::Cpu, dtype)? {
+            QStorage::Cpu(weights) => Ok(Self { rows, columns, weights }),
+            _ => bail!("the weights are not in this machine's memory"),
+        }
+    }
+
+    fn multiply(&self, input: &Tensor) -> Result<Tensor> {
+        let (rows, columns) = input.dims2()?;
+        if columns != self.columns {
+            bail!("rows of {columns} for a matrix of {} columns", self.columns);
+        }
+        let mut output = vec![0f32; rows * self.rows];
+        with_numbers(input, |input| {
+            self.weights.matmul_t((rows, columns, self.rows), input, &mut output)
+        })?;
+        Tensor::from_vec(output, (rows, self.rows), &Device::Cpu)
+    }
+
+    fn rows(&self, ids: &[u32]) -> Result<Tensor> {
+        match self.weights.embedding(ids, self.rows, self.columns)? {
+            CpuStorage::F32(rows) => {
+                Tensor::from_vec(rows, (ids.len(), self.columns), &Device::Cpu)
+            }
+            _ => bail!("the rows are no single-precision numbers"),
+        }
+    }
 }
 
 /// candle's name of a tensor type; `None`: it cannot be computed with.
@@ -55,7 +97,7 @@ impl Matrix {
     /// The rows that `ids` name, as numbers.
     pub(super) fn rows(&self, ids: &[u32]) -> Result<Tensor> {
         match self {
-            Matrix::Candle(matrix) => matrix.embedding(&Tensor::new(ids, &Device::Cpu)?),
+            Matrix::Candle(matrix) => matrix.rows(ids),
             Matrix::Packed(matrix) => {
                 let mut rows = vec![0f32; ids.len() * matrix.columns()];
                 for (id, row) in ids.iter().zip(rows.chunks_exact_mut(matrix.columns())) {
@@ -95,7 +137,7 @@ pub(super) fn multiply_all<const N: usize>(
             Matrix::Packed(matrix) => {
                 Tensor::from_vec(output, (rows, matrix.rows()), &Device::Cpu)?
             }
-            Matrix::Candle(matrix) => input.apply_op1_no_bwd(matrix)?,
+            Matrix::Candle(matrix) => matrix.multiply(input)?,
         });
     }
     match <[Tensor; N]>::try_from(tensors) {

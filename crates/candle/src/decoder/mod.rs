@@ -4,6 +4,7 @@
 //! - [`weights`]: the tensors, checked against those numbers.
 //! - [`matrix`]: what is multiplied with: our own kernels where they know the type, else candle.
 //! - [`cache`]: keys and values of one sequence.
+//! - [`rotations`]: which turns a position makes in a layer.
 //! - [`ops`]: the operations between the matrix products, each row reduced in one fixed order.
 //! - [`attention`]: grouped-query attention over a cache.
 //!
@@ -15,12 +16,13 @@ mod cache;
 mod config;
 mod matrix;
 mod ops;
+mod rotations;
 mod weights;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use candle_core::Tensor;
-use correx_cpu_kernels::Threads;
+use candle_core::{Device, Tensor};
+use correx_cpu_kernels::{Threads, View};
 use thiserror::Error;
 
 pub use cache::KvCache;
@@ -31,7 +33,8 @@ pub use weights::WeightsError;
 
 use attention::Attention;
 use correx_gguf::Gguf;
-use ops::{RmsNorm, Rope, SwiGlu, rotation};
+use ops::{Gated, RmsNorm, Rope, SoftCap};
+use rotations::Rotations;
 use weights::{Layer, Linear, Weights};
 
 /// A step that failed. The caches keep what they held before it.
@@ -77,6 +80,7 @@ pub enum Step {
 pub struct Decoder {
     config: DecoderConfig,
     weights: Weights,
+    rotations: Rotations,
     threads: Threads,
 }
 
@@ -91,9 +95,8 @@ impl Decoder {
     ) -> Result<Self, WeightsError> {
         let weights = catch_unwind(AssertUnwindSafe(|| Weights::load(gguf, &config, progress)))
             .unwrap_or_else(|panic| Err(WeightsError::Failed(panic_text(&*panic))))?;
-        let mut config = config;
-        config.rope.speeds = weights.rope_speeds(&config.rope.speeds);
-        Ok(Self { config, weights, threads })
+        let rotations = Rotations::new(&config.rope, &weights.rope_factors);
+        Ok(Self { config, weights, rotations, threads })
     }
 
     /// The numbers of the model.
@@ -139,18 +142,27 @@ impl Decoder {
             }
             segment.cache.reserve(segment.ids.len())?;
             ids.extend_from_slice(segment.ids);
-            positions.extend(segment.cache.len()..segment.cache.len() + segment.ids.len());
+            let (first, window) = (segment.cache.len(), segment.cache.window());
+            positions.extend((first..first + segment.ids.len()).map(|at| (at, window)));
         }
         if ids.is_empty() {
             return Ok(Step::Done(Vec::new()));
         }
-        let rotation = rotation(&self.config.rope, &positions)?;
+        let mut rotations = self.rotations.of(&positions);
+        let query_scale = self.query_scale(&positions)?;
         let mut state = self.weights.embedding.rows(&ids)?;
+        if self.config.embedding_scale != 1.0 {
+            state = (state * f64::from(self.config.embedding_scale))?;
+        }
         for (number, layer) in self.weights.layers.iter().enumerate() {
             if stop() {
                 return Ok(Step::Stopped);
             }
-            state = self.layer(layer, number, &state, &rotation, segments)?;
+            let rows = Rows {
+                rotation: rotations.get(self.config.rotation(number))?,
+                query_scale: query_scale.as_ref(),
+            };
+            state = self.layer(layer, number, &state, &rows, segments)?;
         }
         if stop() {
             return Ok(Step::Stopped);
@@ -162,23 +174,41 @@ impl Decoder {
         Ok(Step::Done(logits))
     }
 
+    /// What the queries of every position are multiplied by; `None`: nothing.
+    fn query_scale(&self, positions: &[(usize, usize)]) -> Result<Option<Tensor>, StepError> {
+        let Some(scale) = self.config.position_scale else { return Ok(None) };
+        let scales: Vec<f32> = positions.iter().map(|(position, _)| scale.at(*position)).collect();
+        Ok(Some(Tensor::from_vec(scales, (positions.len(), 1), &Device::Cpu)?))
+    }
+
     fn layer(
         &self,
         layer: &Layer,
         number: usize,
         state: &Tensor,
-        rotation: &Tensor,
+        rows: &Rows<'_>,
         segments: &mut [Segment<'_>],
     ) -> Result<Tensor, StepError> {
         let config = &self.config;
         let norm = RmsNorm { epsilon: config.epsilon };
+        let normed = |input: Tensor, weight: &Option<Tensor>| match weight {
+            Some(weight) => input.apply_op2_no_bwd(weight, &norm),
+            None => Ok(input),
+        };
         let rope = Rope { pairs: config.rope.pairs, head: config.head };
         let input = state.apply_op2_no_bwd(&layer.attention_norm, &norm)?;
         let threads = &self.threads;
         let [query, key, value] =
             Linear::apply_all([&layer.query, &layer.key, &layer.value], &input, threads)?;
-        let query = query.apply_op2_no_bwd(rotation, &rope)?;
-        let key = key.apply_op2_no_bwd(rotation, &rope)?;
+        let mut query = normed(query, &layer.query_norm)?;
+        let mut key = normed(key, &layer.key_norm)?;
+        if let Some(rotation) = &rows.rotation {
+            query = query.apply_op2_no_bwd(rotation, &rope)?;
+            key = key.apply_op2_no_bwd(rotation, &rope)?;
+        }
+        if let Some(scale) = rows.query_scale {
+            query = query.broadcast_mul(scale)?;
+        }
         let mut mixed = Vec::with_capacity(segments.len());
         let mut row = 0;
         for segment in segments.iter_mut() {
@@ -190,7 +220,12 @@ impl Decoder {
             )?;
             let attention = Attention {
                 heads: config.heads(),
-                before: segment.cache.len(),
+                view: View {
+                    before: segment.cache.len(),
+                    window: config.window(number),
+                    scale: config.score_scale,
+                    cap: config.score_cap,
+                },
                 remembered: segment.cache.layer(number),
                 threads,
             };
@@ -199,11 +234,13 @@ impl Decoder {
             row += rows;
         }
         let mixed = if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 0)? };
-        let state = (layer.output.apply(&mixed, threads)? + state)?;
+        let attended = normed(layer.output.apply(&mixed, threads)?, &layer.attention_post_norm)?;
+        let state = (attended + state)?;
         let input = state.apply_op2_no_bwd(&layer.feed_norm, &norm)?;
         let [gate, up] = Linear::apply_all([&layer.gate, &layer.up], &input, threads)?;
-        let inner = gate.apply_op2_no_bwd(&up, &SwiGlu { threads })?;
-        Ok((layer.down.apply(&inner, threads)? + state)?)
+        let inner = gate.apply_op2_no_bwd(&up, &Gated { gate: config.family().gate, threads })?;
+        let fed = normed(layer.down.apply(&inner, threads)?, &layer.feed_post_norm)?;
+        Ok((fed + state)?)
     }
 
     fn logits(
@@ -225,12 +262,27 @@ impl Decoder {
         let norm = RmsNorm { epsilon: self.config.epsilon };
         let last = Tensor::cat(&last, 0)?.apply_op2_no_bwd(&self.weights.norm, &norm)?;
         let output = self.weights.output.as_ref().unwrap_or(&self.weights.embedding);
-        let mut rows = output.multiply(&last, &self.threads)?.to_vec2::<f32>()?.into_iter();
+        let mut logits = output.multiply(&last, &self.threads)?;
+        if let Some(bias) = &self.weights.output_bias {
+            logits = logits.broadcast_add(bias)?;
+        }
+        if let Some(cap) = self.config.logit_cap {
+            logits = logits.apply_op1_no_bwd(&SoftCap { cap })?;
+        }
+        let mut rows = logits.to_vec2::<f32>()?.into_iter();
         Ok(segments
             .iter()
             .map(|segment| if segment.logits == Logits::Last { rows.next() } else { None })
             .collect())
     }
+}
+
+/// What a layer needs to know about the rows of a step.
+struct Rows<'a> {
+    /// `None`: the layer does not rotate.
+    rotation: Option<Tensor>,
+    /// `None`: queries stay as they are.
+    query_scale: Option<&'a Tensor>,
 }
 
 /// What a panic said.

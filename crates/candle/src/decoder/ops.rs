@@ -1,11 +1,11 @@
 //! What happens between the matrix products. Every row by itself, in one fixed order.
 
 use candle_core::{
-    CpuStorage, CustomOp2, Device, Error, Layout, Result, Shape, Storage, Tensor, bail,
+    CpuStorage, CustomOp1, CustomOp2, Device, Error, Layout, Result, Shape, Storage, Tensor, bail,
 };
-use correx_cpu_kernels::{Threads, swiglu};
+use correx_cpu_kernels::{Threads, geglu, swiglu};
 
-use super::config::{Pairs, RopeConfig};
+use super::config::{Gate, Pairs, Turns};
 
 /// The numbers of a tensor that lies in one piece.
 pub(super) fn contiguous<'a>(storage: &'a CpuStorage, layout: &Layout) -> Result<&'a [f32]> {
@@ -27,7 +27,8 @@ pub(super) fn with_numbers<T>(
     }
 }
 
-/// Root-mean-square norm of every row, times a weight per column.
+/// Root-mean-square norm of every row, or of every part of it as long as the weight, times a
+/// weight per column.
 pub(super) struct RmsNorm {
     pub(super) epsilon: f32,
 }
@@ -69,15 +70,16 @@ fn sum_of_squares(row: &[f32]) -> f32 {
     lanes.iter().sum::<f32>() + rest
 }
 
-/// `silu(gate) * up`, element by element.
-pub(super) struct SwiGlu<'a> {
+/// `silu(gate) * up` or `gelu(gate) * up`, element by element.
+pub(super) struct Gated<'a> {
+    pub(super) gate: Gate,
     /// Who computes.
     pub(super) threads: &'a Threads,
 }
 
-impl CustomOp2 for SwiGlu<'_> {
+impl CustomOp2 for Gated<'_> {
     fn name(&self) -> &'static str {
-        "swiglu"
+        "gated"
     }
 
     fn cpu_fwd(
@@ -88,19 +90,42 @@ impl CustomOp2 for SwiGlu<'_> {
         up_layout: &Layout,
     ) -> Result<(CpuStorage, Shape)> {
         let mut output = contiguous(gate, layout)?.to_vec();
-        swiglu(&mut output, contiguous(up, up_layout)?, self.threads).map_err(Error::wrap)?;
+        let gate = match self.gate {
+            Gate::Silu => swiglu,
+            Gate::Gelu => geglu,
+        };
+        gate(&mut output, contiguous(up, up_layout)?, self.threads).map_err(Error::wrap)?;
         Ok((CpuStorage::F32(output), layout.shape().clone()))
     }
 }
 
-/// The rotation of every position: a row of cosines, then sines, one each per rotated pair.
-pub(super) fn rotation(rope: &RopeConfig, positions: &[usize]) -> Result<Tensor> {
-    let pairs = rope.speeds.len();
+/// `cap * tanh(number / cap)`, element by element.
+pub(super) struct SoftCap {
+    pub(super) cap: f32,
+}
+
+impl CustomOp1 for SoftCap {
+    fn name(&self) -> &'static str {
+        "soft-cap"
+    }
+
+    fn cpu_fwd(&self, input: &CpuStorage, layout: &Layout) -> Result<(CpuStorage, Shape)> {
+        let capped = |number: &f32| self.cap * (number / self.cap).tanh();
+        let output = contiguous(input, layout)?.iter().map(capped).collect();
+        Ok((CpuStorage::F32(output), layout.shape().clone()))
+    }
+}
+
+/// The rotation of every position by its turns: a row of cosines, then sines, one each per
+/// rotated pair.
+pub(super) fn rotation(positions: &[(usize, &Turns)]) -> Result<Tensor> {
+    let pairs = positions.first().map_or(0, |(_, turns)| turns.speeds.len());
     let mut table = Vec::with_capacity(positions.len() * pairs * 2);
-    for position in positions {
-        let angles = rope.speeds.iter().map(|speed| *position as f64 * speed);
-        table.extend(angles.clone().map(|angle| angle.cos() as f32));
-        table.extend(angles.map(|angle| angle.sin() as f32));
+    for (position, turns) in positions {
+        let angles = turns.speeds.iter().map(|speed| *position as f64 * speed);
+        let part = |part: fn(f64) -> f64| move |angle: f64| (part(angle) * turns.magnitude) as f32;
+        table.extend(angles.clone().map(part(f64::cos)));
+        table.extend(angles.map(part(f64::sin)));
     }
     Tensor::from_vec(table, (positions.len(), pairs * 2), &Device::Cpu)
 }
@@ -172,13 +197,20 @@ mod tests {
     }
 
     #[test]
+    fn a_soft_cap_keeps_small_numbers_and_bounds_large_ones() {
+        let row = Tensor::new(&[[0f32, 0.01, 5.0, -1000.0]], &Device::Cpu).unwrap();
+        let found = row.apply_op1_no_bwd(&SoftCap { cap: 10.0 }).unwrap();
+        close(&found, &[0.0, 0.01, 10.0 * 0.5f32.tanh(), -10.0]);
+    }
+
+    #[test]
     fn rope_turns_neighbours_or_halves_and_leaves_the_rest() {
         let quarter = std::f64::consts::FRAC_PI_2;
-        let rope = RopeConfig { pairs: Pairs::Neighbours, speeds: vec![quarter, 2.0 * quarter] };
-        let table = rotation(&rope, &[1]).unwrap();
+        let turns = Turns { speeds: vec![quarter, 2.0 * quarter], magnitude: 2.0 };
+        let table = rotation(&[(1, &turns)]).unwrap();
         let row = Tensor::new(&[[1f32, 2.0, 3.0, 4.0, 9.0, 9.0]], &Device::Cpu).unwrap();
         let turn = |pairs| row.apply_op2_no_bwd(&table, &Rope { pairs, head: 6 }).unwrap();
-        close(&turn(Pairs::Neighbours), &[-2.0, 1.0, -3.0, -4.0, 9.0, 9.0]);
-        close(&turn(Pairs::Halves), &[-3.0, -2.0, 1.0, -4.0, 9.0, 9.0]);
+        close(&turn(Pairs::Neighbours), &[-4.0, 2.0, -6.0, -8.0, 9.0, 9.0]);
+        close(&turn(Pairs::Halves), &[-6.0, -4.0, 2.0, -8.0, 9.0, 9.0]);
     }
 }

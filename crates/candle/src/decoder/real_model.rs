@@ -113,13 +113,12 @@ fn numbers_that_make_no_sense_are_refused() {
         assert!(error.contains(says), "{key}: {error}");
     }
     let mut stretched = gguf.clone();
-    stretched.metadata.insert("llama.rope.scaling.type".into(), Value::Text("yarn".into()));
-    stretched.metadata.insert("llama.rope.scaling.factor".into(), Value::Float(4.0));
-    assert!(DecoderConfig::from_gguf(&stretched).unwrap_err().to_string().contains("yarn"));
-    stretched.metadata.insert("llama.rope.scaling.type".into(), Value::Text("linear".into()));
-    let (plain, linear) =
-        (DecoderConfig::from_gguf(&gguf).unwrap(), DecoderConfig::from_gguf(&stretched).unwrap());
-    assert_eq!(linear.rope.speeds[3] * 4.0, plain.rope.speeds[3]);
+    stretched.metadata.insert("llama.rope.scaling.type".into(), Value::Text("warped".into()));
+    assert!(DecoderConfig::from_gguf(&stretched).unwrap_err().to_string().contains("warped"));
+    let mut other = gguf.clone();
+    let extra = other.tensors["blk.0.attn_norm.weight"].clone();
+    other.tensors.insert("blk.3.attn_q_norm.weight".into(), extra);
+    assert!(DecoderConfig::from_gguf(&other).unwrap_err().to_string().contains("blk.3.attn_q_n"));
     let mut taller = gguf;
     taller.metadata.insert("llama.embedding_length".into(), Value::Unsigned(1152));
     let config = DecoderConfig::from_gguf(&taller).unwrap();

@@ -3,15 +3,16 @@
 use std::borrow::Cow;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use candle_core::quantized::{QStorage, QTensor};
 use candle_core::{Device, Tensor, bail};
 use correx_cpu_kernels::{PackedMatrix, Threads};
 use thiserror::Error;
 
-use super::config::DecoderConfig;
-use super::matrix::{Matrix, dtype, multiply_all, packed_kind};
+use super::config::{DecoderConfig, FactorNames, QueryKeyNorms};
+use super::matrix::{CandleMatrix, Matrix, dtype, multiply_all, packed_kind};
+use super::rotations::RopeFactors;
 use correx_gguf::{Gguf, TensorInfo, TensorType};
 
 /// Why the weights could not be loaded.
@@ -92,17 +93,21 @@ impl Linear {
     }
 }
 
-/// One layer.
+/// One layer. Norms that a family lacks are `None`.
 pub(super) struct Layer {
     pub(super) attention_norm: Tensor,
     pub(super) query: Linear,
     pub(super) key: Linear,
     pub(super) value: Linear,
+    pub(super) query_norm: Option<Tensor>,
+    pub(super) key_norm: Option<Tensor>,
     pub(super) output: Linear,
+    pub(super) attention_post_norm: Option<Tensor>,
     pub(super) feed_norm: Tensor,
     pub(super) gate: Linear,
     pub(super) up: Linear,
     pub(super) down: Linear,
+    pub(super) feed_post_norm: Option<Tensor>,
 }
 
 /// All layers and what stands before and behind them.
@@ -112,8 +117,8 @@ pub(super) struct Weights {
     pub(super) norm: Tensor,
     /// `None`: the embedding serves as the output too.
     pub(super) output: Option<Matrix>,
-    /// Divides the speed of every rotated pair (Llama 3.1 and later).
-    rope_factors: Option<Vec<f32>>,
+    pub(super) output_bias: Option<Tensor>,
+    pub(super) rope_factors: RopeFactors,
 }
 
 impl Weights {
@@ -134,31 +139,13 @@ impl Weights {
             total: gguf.tensors.values().map(|tensor| tensor.bytes).sum(),
             progress,
         };
-        let (width, inner) = (config.width, config.inner);
+        let width = config.width;
         let embedding = source.matrix("token_embd.weight", config.vocabulary, width)?;
-        let mut layers = Vec::new();
-        for number in 0..config.layers {
-            let name = |part: &str| format!("blk.{number}.{part}");
-            layers.push(Layer {
-                attention_norm: source.vector(&name("attn_norm.weight"), width)?,
-                query: source.linear(&name("attn_q"), config.query_width(), width)?,
-                key: source.linear(&name("attn_k"), config.kv_width(), width)?,
-                value: source.linear(&name("attn_v"), config.kv_width(), width)?,
-                output: source.linear(&name("attn_output"), width, config.query_width())?,
-                feed_norm: source.vector(&name("ffn_norm.weight"), width)?,
-                gate: source.linear(&name("ffn_gate"), inner, width)?,
-                up: source.linear(&name("ffn_up"), inner, width)?,
-                down: source.linear(&name("ffn_down"), width, inner)?,
-            });
-        }
-        let output = match gguf.tensors.contains_key("output.weight") {
+        let layers = (0..config.layers)
+            .map(|number| source.layer(number, config))
+            .collect::<Result<_, _>>()?;
+        let output = match source.has("output.weight") {
             true => Some(source.matrix("output.weight", config.vocabulary, width)?),
-            false => None,
-        };
-        let rope_factors = match gguf.tensors.contains_key("rope_freqs.weight") {
-            true => Some(
-                source.vector("rope_freqs.weight", config.rope.speeds.len())?.to_vec1::<f32>()?,
-            ),
             false => None,
         };
         Ok(Self {
@@ -166,20 +153,9 @@ impl Weights {
             layers,
             norm: source.vector("output_norm.weight", width)?,
             output,
-            rope_factors,
+            output_bias: source.optional("output.bias", config.vocabulary)?,
+            rope_factors: source.rope_factors(config)?,
         })
-    }
-
-    /// The speeds of rotation with the file's own factors applied.
-    pub(super) fn rope_speeds(&self, speeds: &[f64]) -> Vec<f64> {
-        match &self.rope_factors {
-            Some(factors) => speeds
-                .iter()
-                .zip(factors)
-                .map(|(speed, factor)| speed / f64::from(*factor))
-                .collect(),
-            None => speeds.to_vec(),
-        }
     }
 }
 
@@ -195,39 +171,156 @@ struct Source<'a> {
 }
 
 impl Source<'_> {
-    fn linear(&mut self, name: &str, rows: usize, columns: usize) -> Result<Linear, WeightsError> {
-        let bias = format!("{name}.bias");
-        Ok(Linear {
-            matrix: self.matrix(&format!("{name}.weight"), rows, columns)?,
-            bias: match self.gguf.tensors.contains_key(&bias) {
-                true => Some(self.vector(&bias, rows)?),
-                false => None,
+    fn layer(&mut self, number: usize, config: &DecoderConfig) -> Result<Layer, WeightsError> {
+        let (family, width, inner) = (config.family(), config.width, config.inner);
+        let (query_width, kv_width) = (config.query_width(), config.kv_width());
+        let name = |part: &str| format!("blk.{number}.{part}");
+        let attention_norm = self.vector(&name("attn_norm.weight"), width)?;
+        let [query, key, value] = if self.has(&name("attn_qkv.weight")) {
+            let rows = [query_width, kv_width, kv_width];
+            self.fused(&name("attn_qkv"), rows, width)?
+        } else {
+            [
+                self.linear(&name("attn_q"), query_width, width)?,
+                self.linear(&name("attn_k"), kv_width, width)?,
+                self.linear(&name("attn_v"), kv_width, width)?,
+            ]
+        };
+        let [gate, up] = if family.fused_gate {
+            self.fused(&name("ffn_up"), [inner, inner], width)?
+        } else {
+            [
+                self.linear(&name("ffn_gate"), inner, width)?,
+                self.linear(&name("ffn_up"), inner, width)?,
+            ]
+        };
+        let mut norm = |there: bool, part: &str, length: usize| match there {
+            true => self.vector(&name(part), length).map(Some),
+            false => Ok(None),
+        };
+        let heads = family.query_key_norms == QueryKeyNorms::Head;
+        Ok(Layer {
+            attention_norm,
+            query,
+            key,
+            value,
+            query_norm: norm(heads, "attn_q_norm.weight", config.head)?,
+            key_norm: norm(heads, "attn_k_norm.weight", config.head)?,
+            attention_post_norm: norm(family.post_norms, "post_attention_norm.weight", width)?,
+            feed_post_norm: norm(family.post_norms, "post_ffw_norm.weight", width)?,
+            output: self.linear(&name("attn_output"), width, query_width)?,
+            feed_norm: self.vector(&name("ffn_norm.weight"), width)?,
+            gate,
+            up,
+            down: self.linear(&name("ffn_down"), width, inner)?,
+        })
+    }
+
+    /// The factors of the file, if it has any.
+    fn rope_factors(&mut self, config: &DecoderConfig) -> Result<RopeFactors, WeightsError> {
+        let mut factors = |name: &str| -> Result<Option<Vec<f32>>, WeightsError> {
+            let Some(factors) = self.optional(name, config.rope.rotated / 2)? else {
+                return Ok(None);
+            };
+            let factors = factors.to_vec1::<f32>()?;
+            match factors.iter().all(|factor| factor.is_finite() && *factor > 0.0) {
+                true => Ok(Some(factors)),
+                false => Err(WeightsError::Failed(format!("`{name}` makes no sense"))),
+            }
+        };
+        Ok(match config.rope.factors {
+            FactorNames::None => RopeFactors::default(),
+            FactorNames::One => {
+                let one = factors("rope_freqs.weight")?;
+                RopeFactors { short: one.clone(), long: one }
+            }
+            FactorNames::ShortAndLong => RopeFactors {
+                short: factors("rope_factors_short.weight")?,
+                long: factors("rope_factors_long.weight")?,
             },
         })
     }
 
+    fn has(&self, name: &str) -> bool {
+        self.gguf.tensors.contains_key(name)
+    }
+
+    fn linear(&mut self, name: &str, rows: usize, columns: usize) -> Result<Linear, WeightsError> {
+        let [linear] = self.fused(name, [rows], columns)?;
+        Ok(linear)
+    }
+
+    /// Several matrices that lie in one tensor, of so many rows each.
+    fn fused<const N: usize>(
+        &mut self,
+        name: &str,
+        rows: [usize; N],
+        columns: usize,
+    ) -> Result<[Linear; N], WeightsError> {
+        let all: usize = rows.iter().sum();
+        let (weight, bias) = (format!("{name}.weight"), format!("{name}.bias"));
+        let bias = self.optional(&bias, all)?;
+        let mut linears = Vec::with_capacity(N);
+        let mut first = 0;
+        for rows in rows {
+            linears.push(Linear {
+                matrix: self.matrix_part(&weight, all, first..first + rows, columns)?,
+                bias: match &bias {
+                    Some(bias) => Some(bias.narrow(0, first, rows)?),
+                    None => None,
+                },
+            });
+            first += rows;
+        }
+        <[Linear; N]>::try_from(linears)
+            .map_err(|_| WeightsError::Failed(format!("`{weight}` lacks a part")))
+    }
+
     fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Matrix, WeightsError> {
-        self.tensor(name, &[rows, columns], |info, bytes| match packed_kind(info.kind) {
-            Some(kind) => PackedMatrix::pack(kind, rows, columns, bytes)
+        self.matrix_part(name, rows, 0..rows, columns)
+    }
+
+    /// Some rows of a tensor that has `all`.
+    fn matrix_part(
+        &mut self,
+        name: &str,
+        all: usize,
+        rows: Range<usize>,
+        columns: usize,
+    ) -> Result<Matrix, WeightsError> {
+        let whole = self.tensor(name, &[all, columns])?;
+        let row = whole.bytes / all.max(1) as u64;
+        let part = TensorInfo {
+            shape: vec![rows.len(), columns],
+            offset: whole.offset + rows.start as u64 * row,
+            bytes: rows.len() as u64 * row,
+            ..whole
+        };
+        self.read(&part, |bytes| match packed_kind(part.kind) {
+            Some(kind) => PackedMatrix::pack(kind, rows.len(), columns, bytes)
                 .map(Matrix::Packed)
                 .map_err(|error| WeightsError::Failed(error.to_string())),
-            None => Ok(Matrix::Candle(quantized(info, bytes)?)),
+            None => {
+                let matrix = CandleMatrix::new(part.kind, rows.len(), columns, bytes)?;
+                Ok(Matrix::Candle(matrix))
+            }
         })
     }
 
     fn vector(&mut self, name: &str, length: usize) -> Result<Tensor, WeightsError> {
-        self.tensor(name, &[length], |info, bytes| {
-            Ok(quantized(info, bytes)?.dequantize(&Device::Cpu)?)
-        })
+        let info = self.tensor(name, &[length])?;
+        self.read(&info, |bytes| Ok(quantized(&info, bytes)?.dequantize(&Device::Cpu)?))
     }
 
-    /// Reads a tensor's bytes and makes of them what is needed.
-    fn tensor<T>(
-        &mut self,
-        name: &str,
-        shape: &[usize],
-        make: impl FnOnce(&TensorInfo, &[u8]) -> Result<T, WeightsError>,
-    ) -> Result<T, WeightsError> {
+    fn optional(&mut self, name: &str, length: usize) -> Result<Option<Tensor>, WeightsError> {
+        match self.has(name) {
+            true => self.vector(name, length).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Where a tensor lies, which has to have this shape.
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorInfo, WeightsError> {
         let info =
             self.gguf.tensors.get(name).ok_or_else(|| WeightsError::Missing(name.to_owned()))?;
         if info.shape != shape {
@@ -240,13 +333,21 @@ impl Source<'_> {
         if dtype(info.kind).is_none() {
             return Err(WeightsError::TensorType { name: name.to_owned(), kind: info.kind });
         }
+        Ok(info.clone())
+    }
+
+    /// Reads bytes and makes of them what is needed.
+    fn read<T>(
+        &mut self,
+        info: &TensorInfo,
+        make: impl FnOnce(&[u8]) -> Result<T, WeightsError>,
+    ) -> Result<T, WeightsError> {
         let file = self.files.get_mut(info.part);
-        let file = file.ok_or_else(|| WeightsError::Missing(name.to_owned()))?;
-        let bytes = read(file, &mut self.buffer, info)?;
-        let tensor = make(info, bytes)?;
+        let file = file.ok_or_else(|| WeightsError::Failed("a part of it is missing".into()))?;
+        let made = make(read(file, &mut self.buffer, info)?)?;
         self.loaded += info.bytes;
         match (self.progress)(self.loaded, self.total) {
-            ControlFlow::Continue(()) => Ok(tensor),
+            ControlFlow::Continue(()) => Ok(made),
             ControlFlow::Break(()) => Err(WeightsError::Cancelled),
         }
     }

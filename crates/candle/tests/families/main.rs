@@ -1,0 +1,162 @@
+//! Small models of every family give the logits that llama.cpp gives.
+//!
+//! The reference was written by `tests/peer/families.py`, which says how.
+
+#![allow(clippy::unwrap_used)]
+
+mod models;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+
+use correx_candle::decoder::{Decoder, DecoderConfig, KvCache, Logits, Segment, Step};
+use correx_cpu_kernels::Threads;
+use correx_gguf::{Gguf, inspect};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use models::{Model, VOCABULARY};
+
+/// The largest difference of a logit, as a share of the largest logit.
+const TOLERANCE: f32 = 1e-3;
+/// What a wrong number has to move at least, as the same share.
+const FAR: f32 = 10.0 * TOLERANCE;
+
+#[derive(Deserialize)]
+struct Reference {
+    peer: String,
+    sha256: BTreeMap<String, String>,
+}
+
+fn reference() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/families/reference")
+}
+
+fn load(gguf: &Gguf, threads: usize) -> Decoder {
+    let config = DecoderConfig::from_gguf(gguf).unwrap();
+    let go_on = &mut |_, _| ControlFlow::Continue(());
+    Decoder::load(gguf, config, Threads::new(threads).unwrap(), go_on).unwrap()
+}
+
+/// The logits behind some positions, in ascending order, of the text.
+fn logits_of(model: &Model, gguf: &Gguf, positions: &[usize]) -> Vec<f32> {
+    let decoder = load(gguf, 2);
+    let mut cache = decoder.new_cache(model.window as usize);
+    let ids = model.ids();
+    let (mut found, mut done) = (Vec::new(), 0);
+    for position in positions {
+        let ids = &ids[done..=*position];
+        let segments = &mut [Segment { cache: &mut cache, ids, logits: Logits::Last }];
+        found.extend(step(&decoder, segments));
+        done = position + 1;
+    }
+    found
+}
+
+/// The logits of the last segment.
+fn step(decoder: &Decoder, segments: &mut [Segment<'_>]) -> Vec<f32> {
+    match decoder.step(segments, &|| false).unwrap() {
+        Step::Done(mut logits) => logits.pop().flatten().unwrap(),
+        Step::Stopped => panic!("nobody stopped it"),
+    }
+}
+
+/// What llama.cpp found.
+fn expected(model: &Model) -> Vec<f32> {
+    let bytes = std::fs::read(reference().join(format!("{}.f32", model.name))).unwrap();
+    let (numbers, rest) = bytes.as_chunks::<4>();
+    assert!(rest.is_empty() && numbers.len() == model.positions().len() * VOCABULARY);
+    numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+}
+
+/// The largest difference as a share of the largest number.
+fn difference(found: &[f32], expected: &[f32]) -> f32 {
+    assert_eq!(found.len(), expected.len());
+    let largest = expected.iter().fold(0f32, |most, number| most.max(number.abs()));
+    let differences = found.iter().zip(expected).map(|(found, expected)| (found - expected).abs());
+    // What is no number is as far away as can be.
+    differences.fold(0f32, |most, each| if each <= most { most } else { each }) / largest
+}
+
+#[test]
+fn every_family_agrees_with_llama_cpp() {
+    let folder = tempfile::tempdir().unwrap();
+    let about = std::fs::read(reference().join("models.json")).unwrap();
+    let about: Reference = serde_json::from_slice(&about).unwrap();
+    assert!(about.peer.starts_with("llama-cpp-python"));
+    let models = models::all();
+    assert_eq!(about.sha256.len(), models.len());
+    let mut report = Vec::new();
+    for model in models {
+        let path = folder.path().join("model.gguf");
+        let file = model.to_bytes();
+        std::fs::write(&path, &file).unwrap();
+        let sha256 = hex::encode(Sha256::digest(&file));
+        assert_eq!(sha256, about.sha256[model.name], "{} is another than was compared", model.name);
+        let expected = expected(&model);
+        let found = logits_of(&model, &inspect(&path).unwrap(), &model.positions());
+        report.push((model.name, difference(&found, &expected)));
+    }
+    let told: Vec<_> = report.iter().map(|(name, far)| format!("{name}: {far:.1e}")).collect();
+    let told = told.join("\n");
+    assert!(report.iter().all(|(_, far)| *far <= TOLERANCE), "{told}");
+}
+
+#[test]
+fn a_wrong_number_moves_the_logits_far() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut report = Vec::new();
+    for model in models::all() {
+        let path = folder.path().join("model.gguf");
+        std::fs::write(&path, model.to_bytes()).unwrap();
+        let gguf = inspect(&path).unwrap();
+        let expected = expected(&model);
+        let right = &expected[expected.len() - VOCABULARY..];
+        for (key, value) in &model.matter {
+            let mut wrong = gguf.clone();
+            wrong.metadata.insert(format!("{}.{key}", model.family), value.value());
+            let found = logits_of(&model, &wrong, &[model.length - 1]);
+            report.push((model.name, *key, difference(&found, right)));
+        }
+    }
+    let told: Vec<_> =
+        report.iter().map(|(name, key, far)| format!("{name}, {key}: {far:.1e}")).collect();
+    let told = told.join("\n");
+    assert!(report.iter().all(|(_, _, far)| *far >= FAR), "{told}");
+}
+
+#[test]
+fn no_family_depends_on_chunks_neighbours_threads_or_what_was_cut_back() {
+    let folder = tempfile::tempdir().unwrap();
+    for model in models::all() {
+        let path = folder.path().join("model.gguf");
+        std::fs::write(&path, model.to_bytes()).unwrap();
+        let gguf = inspect(&path).unwrap();
+        let decoder = load(&gguf, 2);
+        // Longer than the windows.
+        let ids = &model.ids()[..40];
+        let new_cache = || decoder.new_cache(model.window as usize);
+        let last = |cache: &mut KvCache, ids: &[u32]| {
+            step(&decoder, &mut [Segment { cache, ids, logits: Logits::Last }])
+        };
+        let whole = last(&mut new_cache(), ids);
+        let mut chunked = new_cache();
+        last(&mut chunked, &ids[..29]);
+        last(&mut chunked, &ids[29..30]);
+        assert_eq!(last(&mut chunked, &ids[30..]), whole, "{}: chunks", model.name);
+        chunked.cut_back(5);
+        last(&mut chunked, &[1, 2, 3]);
+        chunked.cut_back(5);
+        let mut other = new_cache();
+        let segments = &mut [
+            Segment { cache: &mut other, ids: &[7; 33], logits: Logits::Last },
+            Segment { cache: &mut chunked, ids: &ids[5..], logits: Logits::Last },
+        ];
+        assert_eq!(step(&decoder, segments), whole, "{}: cutting back, neighbours", model.name);
+        let one = load(&gguf, 1);
+        let mut cache = one.new_cache(model.window as usize);
+        let segments = &mut [Segment { cache: &mut cache, ids, logits: Logits::Last }];
+        assert_eq!(step(&one, segments), whole, "{}: threads", model.name);
+    }
+}
