@@ -8,6 +8,7 @@
 //! - [`decoder`]: [`Decoder`], the model itself: tokens in, logits out.
 //! - [`sampler`]: [`Sampler`], which token comes next.
 //! - [`stream`]: [`TextStream`], tokens to text while they come.
+//! - [`support`](mod@support): whether a file's model can be run, and every reason why not.
 //! - `engine`: the thread that owns the model and steps sequences.
 //! - [`raw`]: [`RawModel`], ids in and ids out, without any of the above; [`bench`](mod@bench) measures it.
 //! - [`threads`], [`checksum`], `memory`: what is known about the process and the file.
@@ -22,6 +23,7 @@ pub mod provider;
 pub mod raw;
 pub mod sampler;
 pub mod stream;
+pub mod support;
 pub mod template;
 #[cfg(test)]
 mod testing;
@@ -35,5 +37,6 @@ pub use provider::{CandleProvider, LoadError, LoadOptions, LoadProgress};
 pub use raw::{RawError, RawModel};
 pub use sampler::Sampler;
 pub use stream::TextStream;
+pub use support::{Reason, support};
 pub use threads::{THREADS_VARIABLE, compute_threads};
 pub use tokenizer::{Vocabulary, VocabularyError};

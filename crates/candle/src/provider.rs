@@ -221,6 +221,9 @@ impl Loaded {
                 rows: config.vocabulary,
             });
         }
+        if let Some(problem) = Decoder::problems(gguf, Some(&config)).into_iter().next() {
+            return Err(LoadError::Weights { path: path(), problem });
+        }
         let threads = Threads::new(threads.unwrap_or_else(compute_threads))?;
         let decoder = Decoder::load(gguf, config, threads, &mut |done, total| {
             progress(LoadProgress { done, total });

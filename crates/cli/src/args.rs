@@ -188,6 +188,11 @@ pub enum WorkflowCommand {
 pub enum ModelCommand {
     /// What is loaded, from where, on which device
     Show,
+    /// What a model file says about itself, and whether it can be run here; nothing is loaded
+    Inspect {
+        /// A GGUF file, or any file of a split model; the default model when absent
+        file: Option<PathBuf>,
+    },
     /// Measure how fast a model is here
     Bench {
         /// A GGUF file; the default model when absent

@@ -3,7 +3,7 @@
 //! # Layout
 //! - [`args`]: what can be typed; [`choice`]: from that to what is asked.
 //! - [`connection`]: a data directory, as its owner or through its owner.
-//! - [`run`], [`chat`], [`sessions`], [`artifacts`], [`model`], [`demo`]: the commands.
+//! - [`run`], [`chat`], [`sessions`], [`artifacts`], [`model`], [`inspect`], [`demo`]: the commands.
 //! - [`watch`], [`display`]: a run, followed and told.
 //! - [`output`]: everything that is printed; [`terminal`]: lines that are typed.
 //! - [`outcome`]: how a command ends: 0 as wanted, 1 not, 2 typed wrongly.
@@ -15,6 +15,7 @@ pub mod choice;
 pub mod connection;
 pub mod demo;
 pub mod display;
+pub mod inspect;
 pub mod model;
 pub mod outcome;
 pub mod output;

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use crate::args::{Common, ModelCommand};
 use crate::connection::{Connection, options};
+use crate::inspect::inspect;
 use crate::outcome::{Ending, Outcome, input};
 use crate::output::{Format, Output};
 use crate::watch;
@@ -67,6 +68,7 @@ fn described(model: &ModelView) -> String {
 pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outcome {
     match command {
         ModelCommand::Show => Err(input("show is not a command on a file")),
+        ModelCommand::Inspect { file } => inspect(&file_or_default(file, common)?, output),
         ModelCommand::Bench { file, prompt, reply } => {
             let plan = BenchPlan { prompt, reply, threads: threads(common) };
             let report = measure(&file_or_default(file, common)?, plan).map_err(failed)?;
@@ -160,7 +162,7 @@ fn file_or_default(file: Option<PathBuf>, common: &Common) -> Result<PathBuf, Pr
         .map_err(|error| failed(&error).hint(error.hint()))
 }
 
-fn failed(error: impl std::fmt::Display) -> ProtocolError {
+pub(crate) fn failed(error: impl std::fmt::Display) -> ProtocolError {
     ProtocolError::new(ErrorCode::Model, error.to_string())
 }
 

@@ -6,6 +6,8 @@ use std::io::Write;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
+use correx_gguf::TensorType;
+use correx_gguf::testing::Writer;
 use serde_json::Value;
 
 fn correx(data_dir: &Path, args: &[&str]) -> Output {
@@ -121,6 +123,38 @@ fn a_file_that_is_no_model_is_refused_by_what_it_is() {
         let said = text(&output.stderr).to_lowercase();
         assert!(said.contains("html") || said.contains("web page"), "{said}");
     }
+}
+
+#[test]
+fn a_model_file_is_inspected_and_every_reason_against_it_is_named() {
+    let dir = tempfile::tempdir().unwrap();
+    let parts = Writer::new()
+        .entry("general.architecture", "mamba")
+        .entry("general.name", "A model")
+        .zeros("a", TensorType::IQ4_NL, &[1, 32])
+        .zeros("b", TensorType::F32, &[2])
+        .write_split(dir.path(), "großes Modell", &[1, 1])
+        .unwrap();
+    let path = parts[1].to_str().unwrap();
+    let output = correx(dir.path(), &["model", "inspect", path]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    for expected in
+        ["A model", "mamba", "34 (34)", "IQ4_NL", "in 2 files", "runs here     no", "gpt2"]
+    {
+        assert!(said.contains(expected), "{expected}: {said}");
+    }
+    let output = correx(dir.path(), &["model", "inspect", path, "--json"]);
+    let object: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(object["paths"][0].as_str(), parts[0].to_str());
+    assert_eq!((&object["name"], &object["files"]), (&"A model".into(), &2.into()));
+    assert_eq!(object["quantization"]["types"][0]["type"], "IQ4_NL");
+    assert_eq!(object["runs"], false);
+    assert!(object["reasons"].as_array().unwrap().len() >= 3, "{object}");
+    fs::remove_file(&parts[0]).unwrap();
+    let (error, code) = json_error(&correx(dir.path(), &["model", "inspect", path, "--json"]));
+    assert_eq!((error["code"].as_str(), code), (Some("model"), Some(1)));
+    assert!(error["message"].as_str().unwrap().contains("00001-of-00002.gguf"), "{error}");
 }
 
 #[test]

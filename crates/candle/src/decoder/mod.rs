@@ -99,6 +99,12 @@ impl Decoder {
         Ok(Self { config, weights, rotations, threads })
     }
 
+    /// Everything about the weights of `gguf` that would keep them from being loaded, as far as
+    /// the header tells. Without `config` their names and shapes are not looked at.
+    pub fn problems(gguf: &Gguf, config: Option<&DecoderConfig>) -> Vec<WeightsError> {
+        Weights::problems(gguf, config)
+    }
+
     /// The numbers of the model.
     pub fn config(&self) -> &DecoderConfig {
         &self.config

@@ -159,6 +159,19 @@ impl Weights {
     }
 }
 
+impl Weights {
+    /// What would keep the weights from being loaded; nothing is read.
+    pub(super) fn problems(gguf: &Gguf, _config: Option<&DecoderConfig>) -> Vec<WeightsError> {
+        let mut names: Vec<(&String, TensorType)> =
+            gguf.tensors.iter().map(|(name, tensor)| (name, tensor.kind)).collect();
+        names.retain(|(_, kind)| dtype(*kind).is_none());
+        names.sort_unstable();
+        let problem =
+            |(name, kind): (&String, _)| WeightsError::TensorType { name: name.clone(), kind };
+        names.into_iter().map(problem).collect()
+    }
+}
+
 /// Reads tensors one after another.
 struct Source<'a> {
     gguf: &'a Gguf,

@@ -1,0 +1,121 @@
+use std::io::Cursor;
+
+use correx_gguf::testing::Writer;
+use correx_gguf::{Gguf, TensorType, Texts};
+
+use super::*;
+use crate::testing::default_gguf;
+
+/// A file as small as a model can be, all of which is known.
+fn llama() -> Writer {
+    let mut tokens: Vec<String> = (0..256u32).map(|byte| printable(byte as u8)).collect();
+    tokens.push("<end>".into());
+    let rows = tokens.len();
+    let mut file = Writer::new()
+        .entry("general.architecture", "llama")
+        .entry("llama.context_length", 64u32)
+        .entry("llama.embedding_length", 32u32)
+        .entry("llama.block_count", 1u32)
+        .entry("llama.feed_forward_length", 64u32)
+        .entry("llama.attention.head_count", 2u32)
+        .entry("llama.attention.layer_norm_rms_epsilon", 1e-5f32)
+        .entry("tokenizer.ggml.model", "gpt2")
+        .entry("tokenizer.ggml.pre", "smollm")
+        .entry("tokenizer.ggml.tokens", tokens.iter().collect::<Texts>())
+        .entry("tokenizer.ggml.merges", Texts::default())
+        .entry("tokenizer.ggml.eos_token_id", 256u32)
+        .zeros("token_embd.weight", TensorType::F32, &[rows, 32])
+        .zeros("output_norm.weight", TensorType::F32, &[32]);
+    for (part, shape) in [
+        ("attn_norm", &[32][..]),
+        ("ffn_norm", &[32]),
+        ("attn_q", &[32, 32]),
+        ("attn_k", &[32, 32]),
+        ("attn_v", &[32, 32]),
+        ("attn_output", &[32, 32]),
+        ("ffn_gate", &[64, 32]),
+        ("ffn_up", &[64, 32]),
+        ("ffn_down", &[32, 64]),
+    ] {
+        let kind = if shape.len() == 1 { TensorType::F32 } else { TensorType::Q8_0 };
+        file = file.zeros(&format!("blk.0.{part}.weight"), kind, shape);
+    }
+    file
+}
+
+/// A byte in the alphabet of byte-level vocabularies.
+fn printable(byte: u8) -> String {
+    let shown = matches!(byte, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff);
+    let others = (0..byte).filter(|b| !matches!(b, b'!'..=b'~' | 0xa1..=0xac | 0xae..=0xff));
+    let code = if shown { u32::from(byte) } else { 256 + others.count() as u32 };
+    char::from_u32(code).map(String::from).unwrap_or_default()
+}
+
+fn read(file: &Writer) -> Gguf {
+    let bytes = file.to_bytes();
+    Gguf::read(Cursor::new(&bytes), bytes.len() as u64).expect("it is sound")
+}
+
+fn reasons(file: &Writer) -> Vec<String> {
+    match support(&read(file)) {
+        Ok(()) => Vec::new(),
+        Err(reasons) => reasons.iter().map(Reason::to_string).collect(),
+    }
+}
+
+#[test]
+fn a_model_that_is_known_has_no_reason() {
+    assert_eq!(reasons(&llama()), Vec::<String>::new());
+}
+
+#[test]
+fn every_reason_is_given_at_once() {
+    let file = Writer::new()
+        .entry("general.architecture", "mamba")
+        .entry("tokenizer.ggml.model", "gpt2")
+        .entry("tokenizer.ggml.pre", "not-invented-yet")
+        .zeros("a", TensorType::IQ4_NL, &[2, 32])
+        .zeros("b", TensorType::IQ4_NL, &[2, 32])
+        .zeros("c", TensorType::MXFP4, &[2, 32])
+        .zeros("d", TensorType::Q8_0, &[2, 32]);
+    let reasons = reasons(&file);
+    for expected in [
+        "`mamba`",
+        "`a` are stored as IQ4_NL",
+        "one other is like it",
+        "`c` are stored as MXFP4",
+        "`not-invented-yet`",
+    ] {
+        assert!(reasons.iter().any(|reason| reason.contains(expected)), "{expected}: {reasons:?}");
+    }
+    assert_eq!(reasons.len(), 4, "{reasons:?}");
+}
+
+#[test]
+fn more_tokens_than_rows_are_a_reason() {
+    let more: Texts = (0..300u32).map(|number| format!("t{number}")).collect();
+    let tokens = read(&llama()).texts("tokenizer.ggml.tokens").expect("they are there").clone();
+    let all: Texts =
+        tokens.iter().map(str::to_owned).chain(more.iter().map(str::to_owned)).collect();
+    let mut gguf = read(&llama());
+    gguf.metadata.insert("tokenizer.ggml.tokens".into(), all.into());
+    let reasons = support(&gguf).expect_err("there are too many tokens");
+    assert!(matches!(reasons[..], [Reason::Mismatch { tokens: 557, rows: 257 }]), "{reasons:?}");
+}
+
+#[test]
+fn a_kind_of_tokenizer_that_is_not_known_is_named() {
+    let mut gguf = read(&llama());
+    gguf.metadata.insert("tokenizer.ggml.model".into(), "rwkv".into());
+    let reasons = support(&gguf).expect_err("it is not known");
+    assert!(matches!(&reasons[..], [one] if one.to_string().contains("`rwkv`")), "{reasons:?}");
+}
+
+mod real_model {
+    use super::*;
+
+    #[test]
+    fn the_default_model_can_be_run() {
+        assert!(support(&default_gguf()).is_ok());
+    }
+}
