@@ -11,7 +11,7 @@ import {
 } from './fixtures';
 
 export type Scene =
-  'running' | 'approval' | 'chat' | 'empty' | 'no-model' | 'no-engine' | 'loading';
+  'running' | 'thinking' | 'approval' | 'chat' | 'empty' | 'no-model' | 'no-engine' | 'loading';
 
 export interface PreviewEngine {
   connect(): Promise<null>;
@@ -38,6 +38,7 @@ export function makeEngine(scene: string): PreviewEngine {
       role: 'USER',
       mode,
       content: asked,
+      thinking: null,
       status: 'complete',
       error: null,
       note_id: noteId,
@@ -79,6 +80,19 @@ export function makeEngine(scene: string): PreviewEngine {
       });
       await pause(60);
     }
+    let thinking: TurnView['thinking'] = null;
+    if (scene === 'thinking') {
+      let thought = '';
+      for (const [index, text] of texts.thinking.split(/(?<=\s)/).entries()) {
+        if (stopped) break;
+        const tokens = index + 1;
+        thought += text;
+        thinking = { text: thought, tokens };
+        const turn_id = turn.turn_id;
+        push({ type: 'thinking_delta', session_id: sessionId, turn_id, text, tokens });
+        await pause(60);
+      }
+    }
     const words = texts.reply.split(/(?<=\s)/);
     let content = '';
     for (const [index, text] of words.entries()) {
@@ -105,7 +119,7 @@ export function makeEngine(scene: string): PreviewEngine {
     push({
       type: 'turn_changed',
       session_id: sessionId,
-      turn: { ...turn, content, status, stats },
+      turn: { ...turn, content, thinking, status, stats },
     });
     return { turn, content, noteId };
   }
@@ -126,6 +140,7 @@ export function makeEngine(scene: string): PreviewEngine {
     onPush(callback) {
       listeners.push(callback);
       if (scene === 'running') void draftAlong(push);
+      if (scene === 'thinking') void thinkAlong(push);
     },
     async request(message): Promise<ServerMessage> {
       switch (message.type) {
@@ -237,6 +252,25 @@ function measured(text: string) {
   };
 }
 
+async function thinkAlong(push: (message: ServerMessage) => void) {
+  for (const [index, thinking] of texts.thinking.split(/(?<=\s)/).entries()) {
+    push({
+      type: 'stage_progress',
+      session_id: 's-launch',
+      stage_id: 'draft',
+      attempt: 2,
+      prompt_done: 921,
+      prompt_total: 921,
+      tokens: index + 1,
+      max_tokens: 256,
+      thinking_tokens: index + 1,
+      thinking,
+      text: '',
+    });
+    await pause(index < 20 ? 0 : 200);
+  }
+}
+
 async function draftAlong(push: (message: ServerMessage) => void) {
   const words = texts.draft.split(/(?<=\s)/);
   for (const [index, text] of words.entries()) {
@@ -249,6 +283,8 @@ async function draftAlong(push: (message: ServerMessage) => void) {
       prompt_total: 921,
       tokens: index + 1,
       max_tokens: 256,
+      thinking_tokens: 0,
+      thinking: '',
       text,
     });
     await pause(index < 60 ? 0 : 400);

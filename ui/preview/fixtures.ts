@@ -17,6 +17,8 @@ const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 export const texts = {
   reply:
     'The run is in its second stage of four:\n\n- **Extract** finished and listed eleven points.\n- **Draft** is being written now, its second attempt.\n- **Check** and **Approve** have not started.\n\nI see summaries of the stages, not your notes themselves.',
+  thinking:
+    'A day has 24 hours, an hour 60 minutes, a minute 60 seconds.\n\n24 × 60 = 1,440 minutes; 1,440 × 60 = 86,400 seconds in a day. A week has seven of them: 86,400 × 7 = 604,800. Leap seconds can be left out here.',
   draft:
     'The launch moves to 3 July. The team agreed on Monday that the import of old projects needs two more weeks, and that nothing else has to wait for it. Mira takes over the help pages; Jonas keeps the price list, which changes on the same day. Open is who writes to the customers that were promised June, and whether the offer for schools starts with the launch or after it. The next meeting is on the 14th, with the numbers of the trial.',
   artifact:
@@ -232,6 +234,7 @@ function stage(stage_id: string, title: string, change: Partial<StageView> = {})
     output_tokens: null,
     artifacts: [],
     drafts: [],
+    thinking: null,
     question: null,
     error: null,
     context: null,
@@ -264,7 +267,7 @@ const run: RunView = {
       attempt: 2,
       started_at: at(19),
       context: contextView('Draft, attempt 2'),
-      drafts: [{ attempt: 1, reason: 'a steering note came', draft: 'h-draft' }],
+      drafts: [{ attempt: 1, reason: 'a steering note came', draft: 'h-draft', thinking: null }],
     }),
     stage('check', 'Check'),
     stage('approve', 'Approve', { kind: 'approve' }),
@@ -309,6 +312,7 @@ const turn = (turn_id: string, change: Partial<TurnView>): TurnView => ({
   role: 'USER',
   mode: 'CHAT',
   content: '',
+  thinking: null,
   status: 'complete',
   error: null,
   note_id: null,
@@ -351,6 +355,20 @@ const talk: TurnView[] = [
 ];
 
 const chat: TurnView[] = [
+  turn('c-5', { content: 'How many seconds does a week have?' }),
+  turn('c-6', {
+    role: 'ROUTER',
+    thinking: { text: texts.thinking, tokens: 64 },
+    content: 'A week has **604,800** seconds.',
+    stats: {
+      prompt_tokens: 61,
+      reused_tokens: 0,
+      output_tokens: 75,
+      prompt_ms: 310,
+      reply_ms: 1640,
+      device: 'CPU',
+    },
+  }),
   turn('c-1', { content: 'What is a token? Show me a table and some code.' }),
   turn('c-2', {
     role: 'ROUTER',

@@ -38,6 +38,25 @@ const scenes = [
     },
     'running',
   ],
+  [
+    'thinking',
+    async (page) => {
+      await page.getByTestId('composer-input').fill('Where are we?');
+      await page.keyboard.press('Enter');
+      await page.waitForTimeout(1600);
+      for (const part of await page.getByTestId('thinking').all()) {
+        if (await part.isVisible()) await part.locator('summary').click();
+      }
+    },
+  ],
+  [
+    'thought',
+    async (page) => {
+      await page.getByTestId('thinking').locator('summary').click();
+      await page.getByTestId('thinking').scrollIntoViewIfNeeded();
+    },
+    'chat',
+  ],
   ['context', (page) => panel(page, 'context'), 'running'],
   ['log', (page) => panel(page, 'log'), 'running'],
   ['artifacts', (page) => panel(page, 'artifacts'), 'running'],

@@ -239,6 +239,73 @@ it('streams an answer and stops it with Escape', async () => {
   expect(sent('stop_reply')).toHaveLength(1);
 });
 
+it('folds what is thought, shows it when asked, and does not announce it', async () => {
+  const { push } = await open(aSession());
+  const live = () => document.querySelector('[aria-live="polite"]')?.textContent;
+  const turn = aTurn({ turn_id: 'r', role: 'ROUTER', status: 'pending' });
+  const piece = { session_id: 's', turn_id: 'r' };
+  push({ type: 'turn_changed', session_id: 's', turn });
+  push({ type: 'thinking_delta', ...piece, text: 'Two <b>and</b> two', tokens: 4 });
+  const fold = await screen.findByText('Thinking… 4 tokens');
+  expect(screen.queryByText('Two <b>and</b> two')).toBeNull();
+  expect(screen.queryByText(/^Writing/)).toBeNull();
+  await fireEvent.click(fold);
+  await screen.findByText('Two <b>and</b> two');
+  push({ type: 'reply_delta', ...piece, text: 'Four', tokens: 5 });
+  await screen.findByText('Thought for 4 tokens');
+  expect(screen.getByText('Two <b>and</b> two')).toBeTruthy();
+  const thinking = { text: 'Two <b>and</b> two', tokens: 4 };
+  push({
+    type: 'turn_changed',
+    session_id: 's',
+    turn: { ...turn, status: 'complete', content: 'Four', thinking },
+  });
+  await waitFor(() => expect(live()).toBe('Four'));
+});
+
+it('says that an answer which was stopped while it was thinking is none', async () => {
+  const thinking = { text: 'Two', tokens: 1 };
+  const turn = aTurn({ turn_id: 'r', role: 'ROUTER', status: 'stopped', thinking });
+  await open(aSession({ turns: [turn] }));
+  expect(screen.getByText(/Stopped while it was thinking/)).toBeTruthy();
+});
+
+it('tells a stage that thinks from one that writes, and opens the thinking of a draft', async () => {
+  const draft = aStage('draft', {
+    status: 'running',
+    attempt: 2,
+    drafts: [
+      {
+        attempt: 1,
+        reason: 'refused',
+        draft: null,
+        thinking: { hash: 'h-thought', tokens: 8 },
+      },
+    ],
+  });
+  const { push, sent } = await open(
+    aSession({ run: aRun({ stages: [draft], current_stage: 'draft' }) }),
+    { read_blob: () => ({ type: 'blob', hash: 'h-thought', text: 'Two and two' }) },
+  );
+  const progress = {
+    type: 'stage_progress',
+    session_id: 's',
+    stage_id: 'draft',
+    attempt: 2,
+    prompt_done: 10,
+    prompt_total: 10,
+    max_tokens: 256,
+  } as const;
+  push({ ...progress, tokens: 3, thinking_tokens: 3, thinking: 'Hm', text: '' });
+  await screen.findByText('Thinking · 3 of at most 256 tokens');
+  push({ ...progress, tokens: 4, thinking_tokens: 3, thinking: '', text: 'Four' });
+  await screen.findByText('Writing · 4 of at most 256 tokens');
+  expect(screen.getByText('Thought for 3 tokens')).toBeTruthy();
+  await fireEvent.click(screen.getByText('View its thinking'));
+  await screen.findByText('Two and two');
+  expect(sent('read_blob')).toMatchObject([{ hash: 'h-thought' }]);
+});
+
 it('announces an answer once, when it is whole', async () => {
   const { push } = await open(aSession());
   const live = () => document.querySelector('[aria-live="polite"]')?.textContent;

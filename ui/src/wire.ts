@@ -44,7 +44,11 @@ reason: string,
 /**
  * What it had written.
  */
-draft: string | null, };
+draft: string | null, 
+/**
+ * What the model had thought before that.
+ */
+thinking: ThoughtView | null, };
 
 export type BlobView = { 
 /**
@@ -602,7 +606,23 @@ session_id: string,
 /**
  * The turn.
  */
-turn: TurnView, } | { "type": "reply_delta", 
+turn: TurnView, } | { "type": "thinking_delta", 
+/**
+ * Which session.
+ */
+session_id: string, 
+/**
+ * The answer's turn.
+ */
+turn_id: string, 
+/**
+ * Text to append to the turn's thinking.
+ */
+text: string, 
+/**
+ * Tokens so far, all of them of the thinking.
+ */
+tokens: number, } | { "type": "reply_delta", 
 /**
  * Which session.
  */
@@ -663,6 +683,14 @@ tokens: number,
  * The most it may write.
  */
 max_tokens: number, 
+/**
+ * Of those, tokens of what the model thinks before it writes.
+ */
+thinking_tokens: number, 
+/**
+ * Text to append to the attempt's thinking.
+ */
+thinking: string, 
 /**
  * Text to append to the attempt's draft.
  */
@@ -786,6 +814,10 @@ artifacts: Array<ArtifactView>,
  */
 drafts: Array<AttemptView>, 
 /**
+ * What the model thought before it wrote what the stage produced.
+ */
+thinking: ThoughtView | null, 
+/**
  * What a person is asked; only while they are.
  */
 question: QuestionView | null, 
@@ -810,6 +842,26 @@ stage_id: string | null,
  */
 scope: SteerScope, };
 
+export type ThinkingView = { 
+/**
+ * Its text.
+ */
+text: string, 
+/**
+ * Its tokens.
+ */
+tokens: number, };
+
+export type ThoughtView = { 
+/**
+ * Its text's address.
+ */
+hash: string, 
+/**
+ * Its tokens.
+ */
+tokens: number, };
+
 export type TurnRole = "USER" | "ROUTER";
 
 export type TurnStatus = "pending" | "complete" | "stopped" | "failed";
@@ -831,6 +883,10 @@ mode: ChatMode,
  * The text.
  */
 content: string, 
+/**
+ * What the model thought before it; absent when it did not.
+ */
+thinking: ThinkingView | null, 
 /**
  * How far it is.
  */

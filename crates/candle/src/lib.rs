@@ -9,6 +9,7 @@
 //! - [`sampler`]: [`Sampler`], which token comes next.
 //! - [`stream`]: [`TextStream`], tokens to text while they come.
 //! - [`support`](mod@support): whether a file's model can be run, and every reason why not.
+//! - [`reasoning`]: [`Reasoning`], how a model marks what it thinks before its answer.
 //! - `engine`: the thread that owns the model and steps sequences.
 //! - [`raw`]: [`RawModel`], ids in and ids out, without any of the above; [`bench`](mod@bench) measures it.
 //! - [`threads`], [`checksum`], `memory`: what is known about the process and the file.
@@ -21,6 +22,7 @@ mod memory;
 pub mod prompt;
 pub mod provider;
 pub mod raw;
+pub mod reasoning;
 pub mod sampler;
 pub mod stream;
 pub mod support;
@@ -35,6 +37,7 @@ pub use decoder::Decoder;
 pub use prompt::ChatEncoder;
 pub use provider::{CandleProvider, LoadError, LoadOptions, LoadProgress};
 pub use raw::{RawError, RawModel};
+pub use reasoning::Reasoning;
 pub use sampler::Sampler;
 pub use stream::TextStream;
 pub use support::{Reason, support};

@@ -10,7 +10,7 @@ use correx_cpu_kernels::{Threads, ThreadsError};
 use correx_events::{Clock, SystemClock};
 use correx_inference::{
     InferenceCancellationToken, InferenceError, InferenceProvider, InferenceRequest,
-    InferenceResponse, ModelCapability, ModelDescription, StreamSink,
+    InferenceResponse, ModelCapability, ModelDescription, StreamSink, ThinkingMode,
 };
 use thiserror::Error;
 use tokio::sync::oneshot;
@@ -170,6 +170,7 @@ impl CandleProvider {
         let engine = Engine::new(
             Arc::new(loaded.decoder),
             loaded.vocabulary,
+            encoder.reasoning(),
             description.device.clone(),
             window,
             options.kept_cache_bytes,
@@ -276,6 +277,10 @@ impl InferenceProvider for CandleProvider {
         self.encoder.clone()
     }
 
+    fn encoder_for(&self, thinking: ThinkingMode) -> Arc<dyn PromptEncoder> {
+        self.encoder.clone().thinking(thinking)
+    }
+
     fn context_window(&self) -> usize {
         self.description.context_window
     }
@@ -289,6 +294,7 @@ impl InferenceProvider for CandleProvider {
         let (answer, answered) = oneshot::channel();
         let job = Job {
             ids: request.context_pack.prompt.ids,
+            reply_start: request.context_pack.prompt.reply_start,
             generation: request.generation,
             cache_key: request.cache_key,
             cancel,

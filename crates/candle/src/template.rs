@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use correx_context::{EncodeError, Role};
 use correx_events::Clock;
+use correx_inference::ThinkingMode;
 use minijinja::{Environment, Error, ErrorKind, Value, context};
 use serde::Serialize;
 
@@ -121,6 +122,15 @@ impl ChatTemplate {
 
     /// Renders `messages`, ending with the mark after which the assistant speaks.
     pub fn render(&self, messages: &[TemplateMessage]) -> Result<String, EncodeError> {
+        self.render_for(messages, ThinkingMode::Auto)
+    }
+
+    /// The same, and tells templates that can switch the model's thinking whether to.
+    pub fn render_for(
+        &self,
+        messages: &[TemplateMessage],
+        thinking: ThinkingMode,
+    ) -> Result<String, EncodeError> {
         let given: usize = messages.iter().map(|message| message.content.len()).sum();
         let mut output =
             Limited { bytes: Vec::new(), limit: given.saturating_mul(4).saturating_add(OUTPUT) };
@@ -132,6 +142,11 @@ impl ChatTemplate {
             eos_token => self.eos,
             tools => none,
             documents => none,
+            enable_thinking => match thinking {
+                ThinkingMode::Auto => Value::UNDEFINED,
+                ThinkingMode::Off => Value::from(false),
+                ThinkingMode::On => Value::from(true),
+            },
         };
         self.environment
             .get_template(NAME)

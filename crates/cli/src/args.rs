@@ -149,6 +149,9 @@ pub struct ApproveArgs {
 pub struct ChatArgs {
     /// A session's id, the beginning or end of it, `last`, or `new`
     pub session: String,
+    /// Show what the model thinks before it answers, where it does
+    #[arg(long)]
+    pub show_thinking: bool,
 }
 
 /// `correx events`.

@@ -65,7 +65,9 @@ pub async fn chat(connection: &Connection, args: ChatArgs) -> Outcome {
         typed => connection.find(typed).await?,
     };
     let view = connection.open_session(&session).await?;
-    let talk = Talk { connection, session, person: std::io::stdin().is_terminal() };
+    let person = std::io::stdin().is_terminal();
+    let show_thinking = args.show_thinking;
+    let talk = Talk { connection, session, person, show_thinking };
     watch::model_ready(connection).await?;
     let output = &connection.output;
     output.say(&format!(
@@ -88,6 +90,26 @@ struct Talk<'a> {
     session: SessionId,
     /// Whether somebody types; a script's messages are answered one after another.
     person: bool,
+    /// Whether what the model thinks is shown; else only how long it thought.
+    show_thinking: bool,
+}
+
+/// What has been printed of an answer.
+#[derive(Default)]
+struct Printed {
+    answer: String,
+    /// How much of the prompt was read, or thought.
+    bar: Option<ProgressBar>,
+    /// Tokens of the thinking, until it was said that it is over.
+    thought: u32,
+}
+
+impl Printed {
+    fn clear_bar(&mut self) {
+        if let Some(bar) = self.bar.take() {
+            bar.finish_and_clear();
+        }
+    }
 }
 
 impl Talk<'_> {
@@ -165,15 +187,14 @@ impl Talk<'_> {
     ) -> Result<ServerMessage, ProtocolError> {
         let lines = Lines::standard_input();
         let output = &self.connection.output;
-        let mut printed = String::new();
-        let mut reading: Option<ProgressBar> = None;
+        let mut printed = Printed::default();
         let answer = self.connection.ask(message);
         tokio::pin!(answer);
         let reply = loop {
             tokio::select! {
                 biased;
                 push = pushes.recv() => match push {
-                    Ok(push) => self.stream(&push, &mut printed, &mut reading),
+                    Ok(push) => self.stream(&push, &mut printed),
                     // What was missed is printed at the end.
                     Err(RecvError::Lagged(_)) => {}
                     Err(RecvError::Closed) => return Err(unexpected()),
@@ -189,9 +210,9 @@ impl Talk<'_> {
                 }
             }
         };
-        if let Some(bar) = reading.take() {
-            bar.finish_and_clear();
-        }
+        printed.clear_bar();
+        self.thinking_is_over(&mut printed);
+        let printed = printed.answer;
         // The streams may be behind the answer.
         if let Ok(ServerMessage::RouterResponse { content, .. }) = &reply
             && output.format() == Format::Text
@@ -206,31 +227,54 @@ impl Talk<'_> {
         reply
     }
 
-    fn stream(
-        &self,
-        push: &ServerMessage,
-        printed: &mut String,
-        reading: &mut Option<ProgressBar>,
-    ) {
+    fn stream(&self, push: &ServerMessage, printed: &mut Printed) {
         let output = &self.connection.output;
         match push {
             ServerMessage::ReplyDelta { session_id, text, .. } if *session_id == self.session => {
-                if let Some(bar) = reading.take() {
-                    bar.finish_and_clear();
-                }
+                printed.clear_bar();
+                self.thinking_is_over(printed);
                 if output.format() == Format::Text {
                     output.piece(text);
-                    printed.push_str(text);
+                    printed.answer.push_str(text);
+                }
+            }
+            ServerMessage::ThinkingDelta { session_id, text, tokens, .. }
+                if *session_id == self.session =>
+            {
+                printed.thought = *tokens;
+                if self.show_thinking {
+                    printed.clear_bar();
+                    output.aside(&output.paint(&safe(text), Look::Dim));
+                } else {
+                    let bar = printed.bar.get_or_insert_with(|| output.bar(0, ""));
+                    bar.set_message("thinking");
+                    bar.set_length(u64::from(*tokens));
+                    bar.set_position(u64::from(*tokens));
                 }
             }
             ServerMessage::ReplyProgress { session_id, done, total, .. }
-                if *session_id == self.session && printed.is_empty() =>
+                if *session_id == self.session
+                    && printed.answer.is_empty()
+                    && printed.thought == 0 =>
             {
-                let bar = reading
+                let bar = printed
+                    .bar
                     .get_or_insert_with(|| output.bar(u64::from(*total), "reading the prompt"));
                 bar.set_position(u64::from(*done));
             }
             _ => {}
+        }
+    }
+
+    /// Says how long the model thought, once.
+    fn thinking_is_over(&self, printed: &mut Printed) {
+        let tokens = std::mem::take(&mut printed.thought);
+        if tokens > 0 {
+            let output = &self.connection.output;
+            let before = if self.show_thinking { "\n" } else { "" };
+            let words = if tokens == 1 { "token" } else { "tokens" };
+            let said = format!("(thought for {tokens} {words})");
+            output.say(&format!("{before}{}", output.paint(&said, Look::Dim)));
         }
     }
 

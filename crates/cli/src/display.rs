@@ -136,6 +136,7 @@ impl RunDisplay {
             prompt_total,
             tokens,
             max_tokens,
+            thinking_tokens,
             ..
         } = message
         else {
@@ -153,6 +154,8 @@ impl RunDisplay {
         let again = if *attempt > 1 { format!(" ({attempt})") } else { String::new() };
         let (what, done, total) = if *tokens == 0 {
             ("reads", prompt_done, prompt_total)
+        } else if tokens == thinking_tokens {
+            ("thinks", tokens, max_tokens)
         } else {
             ("writes", tokens, max_tokens)
         };

@@ -117,6 +117,18 @@ impl Output {
         }
     }
 
+    /// Tells a piece of something on the side, and no newline. What comes from outside has been
+    /// made [`safe`] by the caller.
+    pub fn aside(&self, text: &str) {
+        if self.format == Format::Text {
+            self.around_bars(|| {
+                let mut out = std::io::stderr();
+                let _ = write!(out, "{text}");
+                let _ = out.flush();
+            });
+        }
+    }
+
     /// Shows what a person is to answer.
     pub fn prompt(&self, text: &str) {
         if self.format == Format::Text {

@@ -26,6 +26,7 @@ pub use pack::{
 };
 pub use packing::{Candidate, PackError, PackRequest, pack};
 pub use prompt::{
-    ChatMessage, EncodeError, EncodedPrompt, MessagePart, PromptEncoder, Role, TokenCounter,
+    ChatMessage, EncodeError, EncodedPrompt, MessagePart, PromptEncoder, ReplyStart, Role,
+    TokenCounter,
 };
 pub use steering::SteeringNote;

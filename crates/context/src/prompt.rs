@@ -66,6 +66,28 @@ pub struct EncodedPrompt {
     pub entry_tokens: Vec<usize>,
     /// Tokens of the chat template itself: role marks, special tokens, generation prompt.
     pub template_tokens: usize,
+    /// Where the reply begins.
+    #[serde(default, skip_serializing_if = "ReplyStart::is_open")]
+    pub reply_start: ReplyStart,
+}
+
+/// Where a prompt leaves a model that can think before it answers.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ReplyStart {
+    /// The model decides: it may open its thinking, or answer at once.
+    #[default]
+    Open,
+    /// Inside its thinking, which the chat template has opened.
+    Thinking,
+    /// In its answer: the chat template has closed the thinking.
+    Answer,
+}
+
+impl ReplyStart {
+    fn is_open(&self) -> bool {
+        *self == Self::Open
+    }
 }
 
 impl EncodedPrompt {

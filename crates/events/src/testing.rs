@@ -266,6 +266,8 @@ fn inference_completed() -> EventPayload {
         model_sha256: Some(BlobHash::of(b"weights").as_str().into()),
         prompt_tokens: 52,
         output_tokens: 201,
+        thinking_tokens: Some(64),
+        thinking: Some(BlobHash::of(b"thinking")),
         reused_tokens: 30,
         prompt_ms: 310,
         reply_ms: 2_750,

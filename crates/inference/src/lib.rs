@@ -4,6 +4,7 @@
 //! - [`provider`]: [`InferenceProvider`], what an engine must do.
 //! - [`request`]: [`InferenceRequest`], [`InferenceResponse`], and the stream between them.
 //! - [`generation`]: [`GenerationConfig`], how the next token is chosen and when to stop.
+//! - [`reasoning`]: [`ReasoningSplitter`], a reply's thinking told from its answer.
 //! - [`cancellation`]: the one token type by which router and orchestrator stop an inference.
 //! - [`routing`]: [`InferenceRouter`], which provider serves a stage.
 //!
@@ -12,6 +13,7 @@
 pub mod cancellation;
 pub mod generation;
 pub mod provider;
+pub mod reasoning;
 pub mod request;
 pub mod routing;
 #[cfg(feature = "testing")]
@@ -21,5 +23,8 @@ pub mod testing;
 pub use cancellation::InferenceCancellationToken;
 pub use generation::{FinishReason, GenerationConfig, ResponseFormat};
 pub use provider::{InferenceProvider, ModelCapability, ModelDescription};
-pub use request::{InferenceError, InferenceRequest, InferenceResponse, StreamEvent, StreamSink};
+pub use reasoning::{ReasoningSplitter, ReasoningTag, ReasoningTags, Split, ThinkingMode};
+pub use request::{
+    InferenceError, InferenceRequest, InferenceResponse, StreamEvent, StreamSink, Thinking,
+};
 pub use routing::{InferenceRouter, RoutingError, SingleProvider};

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     InferenceCancellationToken, InferenceError, InferenceRequest, InferenceResponse, StreamSink,
+    ThinkingMode,
 };
 
 /// Something a stage may need of a provider.
@@ -62,6 +63,13 @@ pub trait InferenceProvider: Send + Sync {
 
     /// Counts and encodes as this provider's model does.
     fn encoder(&self) -> Arc<dyn PromptEncoder>;
+
+    /// The same, for prompts that switch the model's thinking on or off. Where that cannot be
+    /// switched it is [`encoder`](Self::encoder).
+    fn encoder_for(&self, thinking: ThinkingMode) -> Arc<dyn PromptEncoder> {
+        let _ = thinking;
+        self.encoder()
+    }
 
     /// The largest prompt plus reply, in tokens.
     fn context_window(&self) -> usize;

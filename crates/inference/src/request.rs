@@ -23,15 +23,17 @@ pub struct InferenceRequest {
 /// A finished (or stopped) inference.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct InferenceResponse {
-    /// The reply, without any stop token.
+    /// The answer, without any stop token and without the thinking before it.
     pub text: String,
+    /// What the model thought before its answer; `None` when it did not.
+    pub thinking: Option<Thinking>,
     /// Why it ended.
     pub finish_reason: FinishReason,
     /// The ids that the decoder was really fed as the prompt.
     pub prompt_ids: Vec<u32>,
     /// Of those, how many were already in the key/value cache.
     pub reused_tokens: usize,
-    /// Tokens generated, a final stop token not counted.
+    /// Tokens generated, those of the thinking included, a final stop token not counted.
     pub output_tokens: usize,
     /// Time from the request to the first token, in milliseconds.
     pub prompt_ms: u64,
@@ -39,6 +41,27 @@ pub struct InferenceResponse {
     pub reply_ms: u64,
     /// The device that ran it.
     pub device: String,
+}
+
+/// What a model thought before its answer. Never shown to a model again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thinking {
+    /// The text between the tags; never empty.
+    pub text: String,
+    /// Tokens from the reply's beginning to the end of the thinking.
+    pub tokens: usize,
+}
+
+impl InferenceResponse {
+    /// Whether the model thought and then said nothing: no answer, however the reply ended.
+    pub fn only_thought(&self) -> bool {
+        self.thinking.is_some() && self.text.trim().is_empty()
+    }
+
+    /// Tokens of the thinking.
+    pub fn thinking_tokens(&self) -> usize {
+        self.thinking.as_ref().map_or(0, |thinking| thinking.tokens)
+    }
 }
 
 /// Progress of an inference.
@@ -51,7 +74,15 @@ pub enum StreamEvent {
         /// All tokens of the prompt.
         total: usize,
     },
-    /// More text of the reply: whole characters only. The pieces add up to the response's text.
+    /// More of the thinking before the answer: whole characters only. The pieces add up to the
+    /// response's thinking.
+    Thinking {
+        /// The new text.
+        text: String,
+        /// Tokens generated so far.
+        tokens: usize,
+    },
+    /// More of the answer: whole characters only. The pieces add up to the response's text.
     Text {
         /// The new text.
         text: String,

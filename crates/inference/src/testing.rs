@@ -9,7 +9,8 @@ use correx_context::testing::WordEncoder;
 
 use crate::{
     FinishReason, InferenceCancellationToken, InferenceError, InferenceProvider, InferenceRequest,
-    InferenceResponse, ModelCapability, ModelDescription, StreamEvent, StreamSink,
+    InferenceResponse, ModelCapability, ModelDescription, StreamEvent, StreamSink, Thinking,
+    ThinkingMode,
 };
 
 /// What to do at one inference.
@@ -19,6 +20,17 @@ pub enum Script {
     Say(String),
     /// Say this, then wait until cancelled.
     SayAndWait(String),
+    /// Think this, then say that.
+    Think {
+        /// The thinking.
+        thinking: String,
+        /// The answer.
+        say: String,
+    },
+    /// Think this until the reply is as long as it may be.
+    ThinkTooLong(String),
+    /// Think this, then wait until cancelled.
+    ThinkAndWait(String),
     /// Fail with this.
     Fail(String),
 }
@@ -29,6 +41,7 @@ pub struct ScriptedProvider {
     window: usize,
     script: Mutex<VecDeque<Script>>,
     requests: Mutex<Vec<InferenceRequest>>,
+    thinking: Mutex<Vec<ThinkingMode>>,
 }
 
 impl ScriptedProvider {
@@ -39,12 +52,18 @@ impl ScriptedProvider {
             window,
             script: Mutex::new(script.into_iter().collect()),
             requests: Mutex::default(),
+            thinking: Mutex::default(),
         }
     }
 
     /// Every request so far, oldest first.
     pub fn requests(&self) -> Vec<InferenceRequest> {
         self.requests.lock().expect("no test panics while holding it").clone()
+    }
+
+    /// What the prompts that were made said about thinking, oldest first.
+    pub fn thinking_asked(&self) -> Vec<ThinkingMode> {
+        self.thinking.lock().expect("no test panics while holding it").clone()
     }
 
     /// What the model was fed at inference number `index`, as words.
@@ -78,6 +97,11 @@ impl InferenceProvider for ScriptedProvider {
         self.encoder.clone()
     }
 
+    fn encoder_for(&self, thinking: ThinkingMode) -> Arc<dyn PromptEncoder> {
+        self.thinking.lock().expect("no test panics while holding it").push(thinking);
+        self.encoder()
+    }
+
     fn context_window(&self) -> usize {
         self.window
     }
@@ -91,24 +115,36 @@ impl InferenceProvider for ScriptedProvider {
         let prompt_ids = request.context_pack.prompt.ids.clone();
         self.requests.lock().expect("no test panics while holding it").push(request);
         let next = self.script.lock().expect("no test panics while holding it").pop_front();
-        let (text, wait) = match next.unwrap_or_else(|| Script::Say("ok".into())) {
+        let none = String::new;
+        let (thinking, text, finish_reason) = match next.unwrap_or_else(|| Script::Say("ok".into()))
+        {
             Script::Fail(message) => return Err(InferenceError::Engine(message)),
-            Script::Say(text) => (text, false),
-            Script::SayAndWait(text) => (text, true),
+            Script::Say(text) => (none(), text, FinishReason::Stop),
+            Script::SayAndWait(text) => (none(), text, FinishReason::Cancelled),
+            Script::Think { thinking, say } => (thinking, say, FinishReason::Stop),
+            Script::ThinkTooLong(thinking) => (thinking, none(), FinishReason::Length),
+            Script::ThinkAndWait(thinking) => (thinking, none(), FinishReason::Cancelled),
         };
         let total = prompt_ids.len();
         sink.send(StreamEvent::Prompt { done: total, total });
         let mut output_tokens = 0;
+        for piece in thinking.split_inclusive(' ') {
+            output_tokens += 1;
+            sink.send(StreamEvent::Thinking { text: piece.to_owned(), tokens: output_tokens });
+        }
+        let thinking =
+            (!thinking.is_empty()).then_some(Thinking { text: thinking, tokens: output_tokens });
         for piece in text.split_inclusive(' ') {
             output_tokens += 1;
             sink.send(StreamEvent::Text { text: piece.to_owned(), tokens: output_tokens });
         }
-        if wait {
+        if finish_reason == FinishReason::Cancelled {
             cancel.cancelled().await;
         }
         Ok(InferenceResponse {
             text,
-            finish_reason: if wait { FinishReason::Cancelled } else { FinishReason::Stop },
+            thinking,
+            finish_reason,
             prompt_ids,
             reused_tokens: 0,
             output_tokens,

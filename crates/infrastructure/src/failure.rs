@@ -41,6 +41,9 @@ pub fn router(error: &RouterError) -> ProtocolError {
                 "When the model is in place, retry the answer; the message need not be sent again.",
             )
         }
+        RouterError::NoAnswer { note, .. } => at(ErrorCode::Inference)
+            .kept(kept_note(note, "Your message and the thinking are kept."))
+            .hint("Retry the answer; the message need not be sent again."),
         RouterError::Inference { note, .. } => at(ErrorCode::Inference)
             .kept(kept_note(note, "Your message is kept."))
             .hint("Retry the answer; the message need not be sent again."),

@@ -88,6 +88,7 @@ mod tests {
             session_id: "s".into(),
             parent: parent.map(Into::into),
             role: TurnRole::User,
+            thinking: None,
             content: id.into(),
             steering: false,
             note_id: None,

@@ -39,6 +39,17 @@ pub enum Piece {
         /// Tokens so far.
         tokens: u32,
     },
+    /// More of what the model thinks before an answer.
+    Thinking {
+        /// Its session.
+        session_id: SessionId,
+        /// Its turn.
+        turn_id: TurnId,
+        /// What is new.
+        text: String,
+        /// Tokens so far.
+        tokens: u32,
+    },
     /// How much of an answer's prompt has been read.
     Prompt {
         /// Its session.
@@ -66,6 +77,10 @@ pub enum Piece {
         tokens: u32,
         /// The most it may write.
         max_tokens: u32,
+        /// Of those written, tokens of the thinking.
+        thinking_tokens: u32,
+        /// What is new of the thinking.
+        thinking: String,
         /// What is new.
         text: String,
     },
@@ -75,6 +90,7 @@ impl Piece {
     fn session(&self) -> &SessionId {
         match self {
             Piece::Text { session_id, .. }
+            | Piece::Thinking { session_id, .. }
             | Piece::Prompt { session_id, .. }
             | Piece::Stage { session_id, .. } => session_id,
         }
@@ -86,6 +102,10 @@ impl Piece {
             (
                 Piece::Text { turn_id, text, tokens, .. },
                 Piece::Text { turn_id: other, text: more, tokens: count, .. },
+            )
+            | (
+                Piece::Thinking { turn_id, text, tokens, .. },
+                Piece::Thinking { turn_id: other, text: more, tokens: count, .. },
             ) if *turn_id == other => {
                 text.push_str(&more);
                 *tokens = count;
@@ -99,7 +119,7 @@ impl Piece {
                 None
             }
             (
-                Piece::Stage { session_id, stage_id, attempt, text, .. },
+                Piece::Stage { session_id, stage_id, attempt, thinking, text, .. },
                 Piece::Stage {
                     session_id: other_session,
                     stage_id: other_stage,
@@ -108,11 +128,14 @@ impl Piece {
                     prompt_total,
                     tokens,
                     max_tokens,
+                    thinking_tokens,
+                    thinking: thought,
                     text: more,
                 },
             ) if (&*session_id, &*stage_id, *attempt)
                 == (&other_session, &other_stage, other_attempt) =>
             {
+                let thinking = std::mem::take(thinking) + &thought;
                 let text = std::mem::take(text) + &more;
                 *self = Piece::Stage {
                     session_id: other_session,
@@ -122,6 +145,8 @@ impl Piece {
                     prompt_total,
                     tokens,
                     max_tokens,
+                    thinking_tokens,
+                    thinking,
                     text,
                 };
                 None
@@ -135,6 +160,9 @@ impl Piece {
             Piece::Text { session_id, turn_id, text, tokens } => {
                 ServerMessage::ReplyDelta { session_id, turn_id, text, tokens }
             }
+            Piece::Thinking { session_id, turn_id, text, tokens } => {
+                ServerMessage::ThinkingDelta { session_id, turn_id, text, tokens }
+            }
             Piece::Prompt { session_id, turn_id, done, total } => {
                 ServerMessage::ReplyProgress { session_id, turn_id, done, total }
             }
@@ -146,6 +174,8 @@ impl Piece {
                 prompt_total,
                 tokens,
                 max_tokens,
+                thinking_tokens,
+                thinking,
                 text,
             } => ServerMessage::StageProgress {
                 session_id,
@@ -155,6 +185,8 @@ impl Piece {
                 prompt_total,
                 tokens,
                 max_tokens,
+                thinking_tokens,
+                thinking,
                 text,
             },
         }
@@ -242,6 +274,8 @@ mod tests {
             prompt_total: 10,
             tokens,
             max_tokens: 80,
+            thinking_tokens: 0,
+            thinking: String::new(),
             text: text.into(),
         }
     }
@@ -321,6 +355,32 @@ mod tests {
             })
             .collect();
         assert_eq!(texts, ["a:13:2", "1:xy:2", "b:2:1", "2:z:1"]);
+    }
+
+    #[tokio::test]
+    async fn what_is_thought_is_bundled_apart_and_comes_before_the_answer() {
+        let pushes = Pushes::default();
+        let mut receiver = pushes.subscribe();
+        let thought = |text: &str, tokens| {
+            let (session_id, turn_id) = ("s".into(), "t".into());
+            Piece::Thinking { session_id, turn_id, text: text.into(), tokens }
+        };
+        for piece in
+            [thought("two", 1), thought(" and", 2), text("t", "Four", 3), text("t", ".", 4)]
+        {
+            pushes.stream(piece);
+        }
+        pushes.tell(ServerMessage::Done);
+        let messages = drain(&mut receiver);
+        let [
+            ServerMessage::ThinkingDelta { text: thought, tokens: 2, .. },
+            ServerMessage::ReplyDelta { text: said, tokens: 4, .. },
+            ServerMessage::Done,
+        ] = messages.as_slice()
+        else {
+            panic!("{messages:?}");
+        };
+        assert_eq!((thought.as_str(), said.as_str()), ("two and", "Four."));
     }
 
     #[tokio::test]

@@ -4,6 +4,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use correx_inference::ThinkingMode;
+use correx_orchestration::{OrchestratorConfig, StageThinking};
 use correx_router::RouterConfig;
 use serde::Deserialize;
 use thiserror::Error;
@@ -76,6 +78,9 @@ pub struct ModelSettings {
     pub file: Option<PathBuf>,
     /// How many threads compute; absent: as many as there are processor cores.
     pub threads: Option<usize>,
+    /// Whether models that can be told so think before they answer. `auto`: not in the
+    /// conversation, whose replies are short; in stages as their workflow says.
+    pub thinking: ThinkingMode,
 }
 
 /// Why settings could not be used. The file is left as it is.
@@ -153,7 +158,24 @@ impl Settings {
             token_budget: self.router.token_budget,
             reply_reserve: self.router.reply_reserve,
             note_allowance: self.router.note_allowance,
+            thinking: match self.model.thinking {
+                ThinkingMode::Auto | ThinkingMode::Off => ThinkingMode::Off,
+                ThinkingMode::On => ThinkingMode::On,
+            },
             ..RouterConfig::default()
+        }
+    }
+}
+
+impl Settings {
+    /// The stages' part.
+    pub fn orchestrator_config(&self) -> OrchestratorConfig {
+        OrchestratorConfig {
+            thinking: match self.model.thinking {
+                ThinkingMode::Auto => StageThinking::AsTheWorkflowSays,
+                always => StageThinking::Always(always),
+            },
+            ..OrchestratorConfig::default()
         }
     }
 }
@@ -189,6 +211,28 @@ mod tests {
         assert_eq!(settings.conversations.keep, KeepConversations::InMemory);
         assert_eq!(settings.model.file, Some(dir.path().join("mine.gguf")));
         assert_eq!(settings.model.threads, Some(3));
+    }
+
+    #[test]
+    fn thinking_is_off_in_the_conversation_and_as_the_workflow_says_in_stages_unless_set() {
+        for (text, router, stages) in [
+            ("", ThinkingMode::Off, StageThinking::AsTheWorkflowSays),
+            ("[model]\nthinking = \"auto\"", ThinkingMode::Off, StageThinking::AsTheWorkflowSays),
+            (
+                "[model]\nthinking = \"off\"",
+                ThinkingMode::Off,
+                StageThinking::Always(ThinkingMode::Off),
+            ),
+            (
+                "[model]\nthinking = \"on\"",
+                ThinkingMode::On,
+                StageThinking::Always(ThinkingMode::On),
+            ),
+        ] {
+            let settings = Settings::parse(text, Path::new("settings.toml")).unwrap();
+            assert_eq!(settings.router_config().thinking, router, "{text}");
+            assert_eq!(settings.orchestrator_config().thinking, stages, "{text}");
+        }
     }
 
     #[test]

@@ -28,6 +28,6 @@ pub use stage_context::{AttemptContext, AttemptLimits, StageContextError};
 pub use template::{Origin, RenderError, Segment, Template, TemplateSyntaxError, TemplateValues};
 pub use validate::{OutputCheck, OutputRefusal};
 pub use workflow::{
-    ApproveStep, GenerateStep, InputSpec, Need, Sampling, Stage, Step, Workflow, WorkflowError,
-    WorkflowErrors, WorkflowProblem,
+    ApproveStep, GenerateStep, InputSpec, Need, Sampling, Stage, StageThinking, Step, Workflow,
+    WorkflowError, WorkflowErrors, WorkflowProblem,
 };

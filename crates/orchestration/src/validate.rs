@@ -70,7 +70,8 @@ fn compile(pattern: &str) -> Result<Regex, String> {
 /// Why an output was refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputRefusal {
-    /// The first validator that refused it: a key of `[stage.check]`, `not_empty` or `max_tokens`.
+    /// The first validator that refused it: a key of `[stage.check]`, `not_empty`, `thinking` or
+    /// `max_tokens`.
     pub validator: &'static str,
     /// Everything that is wrong, in words that a model can act on. Never quotes the output.
     pub message: String,
@@ -103,6 +104,16 @@ pub fn examine(
             Err(OutputRefusal { validator, message: messages.join(" ") })
         }
     }
+}
+
+/// The refusal of a reply of `tokens` tokens that thought and gave no answer.
+pub(crate) fn only_thought(finish: FinishReason, tokens: usize) -> OutputRefusal {
+    let how = match finish {
+        FinishReason::Length => format!("used its whole reply of {tokens} tokens thinking"),
+        _ => format!("thought for {tokens} tokens and gave no answer"),
+    };
+    let message = format!("Think briefly, then write the answer; the last attempt {how}.");
+    OutputRefusal { validator: "thinking", message }
 }
 
 /// Words as people count them: what stands between white space.

@@ -77,6 +77,19 @@ pub enum ServerMessage {
         /// The turn.
         turn: TurnView,
     },
+    /// Push: more of what the model thinks before an answer.
+    ThinkingDelta {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// The answer's turn.
+        #[ts(type = "string")]
+        turn_id: TurnId,
+        /// Text to append to the turn's thinking.
+        text: String,
+        /// Tokens so far, all of them of the thinking.
+        tokens: u32,
+    },
     /// Push: more of an answer.
     ReplyDelta {
         /// Which session.
@@ -121,6 +134,10 @@ pub enum ServerMessage {
         tokens: u32,
         /// The most it may write.
         max_tokens: u32,
+        /// Of those, tokens of what the model thinks before it writes.
+        thinking_tokens: u32,
+        /// Text to append to the attempt's thinking.
+        thinking: String,
         /// Text to append to the attempt's draft.
         text: String,
     },

@@ -156,6 +156,8 @@ pub struct StageView {
     pub artifacts: Vec<ArtifactView>,
     /// Attempts that were put aside or refused.
     pub drafts: Vec<AttemptView>,
+    /// What the model thought before it wrote what the stage produced.
+    pub thinking: Option<ThoughtView>,
     /// What a person is asked; only while they are.
     pub question: Option<QuestionView>,
     /// Why it failed.
@@ -209,6 +211,18 @@ pub struct AttemptView {
     /// What it had written.
     #[ts(type = "string | null")]
     pub draft: Option<BlobHash>,
+    /// What the model had thought before that.
+    pub thinking: Option<ThoughtView>,
+}
+
+/// What a model thought in a stage's attempt: kept beside the log, so its text is asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct ThoughtView {
+    /// Its text's address.
+    #[ts(type = "string")]
+    pub hash: BlobHash,
+    /// Its tokens.
+    pub tokens: u32,
 }
 
 /// What a person is asked.
@@ -264,6 +278,8 @@ pub struct TurnView {
     pub mode: ChatMode,
     /// The text.
     pub content: String,
+    /// What the model thought before it; absent when it did not.
+    pub thinking: Option<ThinkingView>,
     /// How far it is.
     pub status: TurnStatus,
     /// Why it failed.
@@ -275,6 +291,15 @@ pub struct TurnView {
     pub at: String,
     /// How the answer was made; absent for a person's turn and while it is being written.
     pub stats: Option<ReplyStats>,
+}
+
+/// What a model thought before it answered. No model is shown it again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct ThinkingView {
+    /// Its text.
+    pub text: String,
+    /// Its tokens.
+    pub tokens: u32,
 }
 
 /// Who speaks.

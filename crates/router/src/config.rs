@@ -1,6 +1,6 @@
 //! The router's settings.
 
-use correx_inference::GenerationConfig;
+use correx_inference::{GenerationConfig, ThinkingMode};
 use serde::{Deserialize, Serialize};
 
 /// How much the router remembers, shows and says.
@@ -19,6 +19,9 @@ pub struct RouterConfig {
     pub note_allowance: usize,
     /// The longest message that is looked at, in bytes; what is longer cannot fit any window here.
     pub max_input_bytes: usize,
+    /// Whether models that can be told so think before they answer. The replies are short, so by
+    /// default they do not.
+    pub thinking: ThinkingMode,
     /// How replies are generated; `max_tokens` is governed by `reply_reserve`.
     pub generation: GenerationConfig,
 }
@@ -32,6 +35,7 @@ impl Default for RouterConfig {
             note_reply_tokens: 96,
             note_allowance: 512,
             max_input_bytes: 256 * 1024,
+            thinking: ThinkingMode::Off,
             generation: GenerationConfig { temperature: 0.3, ..GenerationConfig::default() },
         }
     }

@@ -62,6 +62,15 @@ pub enum RouterError {
         /// What became of the note.
         note: NoteOutcome,
     },
+    /// The model thought until its reply ended. The thinking is kept; the history is as it was
+    /// before the message.
+    #[error("{reason}")]
+    NoAnswer {
+        /// What happened and what to do.
+        reason: String,
+        /// What became of the note.
+        note: NoteOutcome,
+    },
     /// The model failed. The history is as it was before the message.
     #[error("{source}")]
     Inference {
@@ -78,6 +87,7 @@ impl RouterError {
         match self {
             RouterError::Transcript { note, .. }
             | RouterError::Routing { note, .. }
+            | RouterError::NoAnswer { note, .. }
             | RouterError::Inference { note, .. } => note,
             _ => &NoteOutcome::NotEmitted,
         }

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use correx_context::{ContextEntry, ContextPack, PackError, TokenBudget, TokenCounter};
+use correx_context::{ContextEntry, ContextPack, PackError, ReplyStart, TokenBudget, TokenCounter};
 use correx_events::{
     Append, AppendError, Clock, EventPayload, EventStore, ExpectedVersion, IdSource, NoteId,
     SessionId, SteeringNoteAdded, StoredEvent, TurnId,
@@ -199,7 +199,8 @@ impl DefaultRouterFacade {
             });
         }
         let budget = self.budget(provider.context_window());
-        self.parts.context_builder.build(&state, budget, provider.encoder().as_ref())
+        let encoder = provider.encoder_for(self.config.thinking);
+        self.parts.context_builder.build(&state, budget, encoder.as_ref())
     }
 
     /// Refuses what can be refused without a model.
@@ -280,6 +281,7 @@ impl DefaultRouterFacade {
             parent,
             role,
             content: String::new(),
+            thinking: None,
             steering: false,
             note_id: None,
             status,
@@ -344,20 +346,26 @@ impl DefaultRouterFacade {
         let failure = match outcome {
             Ok(reply) => {
                 answer.status = TurnStatus::Stopped;
+                let mut failure = None;
                 if let Some((response, report)) = reply {
                     if response.finish_reason != FinishReason::Cancelled {
                         answer.status = TurnStatus::Complete;
+                        failure = response.only_thought().then(|| RouterError::NoAnswer {
+                            reason: no_answer(&response),
+                            note: note.clone(),
+                        });
                     }
                     answer.content = response.text;
+                    answer.thinking = response.thinking;
                     answer.report = Some(report);
                 }
-                None
+                failure
             }
-            Err(error) => {
-                answer.status = TurnStatus::Failed { message: error.to_string() };
-                Some(error)
-            }
+            Err(error) => Some(error),
         };
+        if let Some(error) = &failure {
+            answer.status = TurnStatus::Failed { message: error.to_string() };
+        }
         let cap = self.history_cap();
         self.with_conversation(&session, talk, |conversation| {
             conversation.record(&message, &answer, cap);
@@ -404,7 +412,8 @@ impl DefaultRouterFacade {
             })?;
         let reserve = self.reply_reserve(window);
         let generation = GenerationConfig {
-            max_tokens: match message.steering {
+            // A reply that begins by thinking needs room for that, however short its answer.
+            max_tokens: match message.steering && pack.prompt.reply_start != ReplyStart::Thinking {
                 true => reserve.min(self.config.note_reply_tokens),
                 false => reserve,
             },
@@ -419,6 +428,9 @@ impl DefaultRouterFacade {
                 sink.send(match event {
                     StreamEvent::Prompt { done, total } => {
                         RouterStreamEvent::Prompt { turn, done, total }
+                    }
+                    StreamEvent::Thinking { text, tokens } => {
+                        RouterStreamEvent::Thinking { turn, text, tokens }
                     }
                     StreamEvent::Text { text, tokens } => {
                         RouterStreamEvent::Text { turn, text, tokens }
@@ -612,6 +624,18 @@ fn after_note(fresh: NoteId, state: RouterState, stored: &[StoredEvent]) -> (Not
     }
     let state = stored.iter().fold(state, |state, event| DefaultRouterReducer.reduce(state, event));
     (note_id, state)
+}
+
+/// Why a reply that only thought is no answer, and what to do.
+fn no_answer(response: &InferenceResponse) -> String {
+    let tokens = response.output_tokens;
+    match response.finish_reason {
+        FinishReason::Length => format!(
+            "the model used its whole reply of {tokens} tokens thinking and came to no answer; \
+             raise `reply_reserve` in settings.toml, ask for less, or use a model that answers at once"
+        ),
+        _ => format!("the model thought for {tokens} tokens and ended without an answer"),
+    }
 }
 
 fn report(

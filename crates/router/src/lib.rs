@@ -42,5 +42,6 @@ pub use state::{
     RouterL2Entry, RouterState, RouterTurn, StageOutcomeKind, TurnRole, WorkflowStatus,
 };
 pub use transcript::{
-    ReplyReport, ReportedEntry, TranscriptError, TranscriptStore, TranscriptTurn, TurnStatus,
+    ReplyReport, ReportedEntry, Thinking, TranscriptError, TranscriptStore, TranscriptTurn,
+    TurnStatus,
 };

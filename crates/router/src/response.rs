@@ -76,6 +76,15 @@ pub enum RouterStreamEvent {
         /// Tokens in all.
         total: usize,
     },
+    /// More of what the model thinks before its answer.
+    Thinking {
+        /// The answer's turn.
+        turn: correx_events::TurnId,
+        /// The new text.
+        text: String,
+        /// Tokens so far.
+        tokens: usize,
+    },
     /// More of the answer.
     Text {
         /// The answer's turn.

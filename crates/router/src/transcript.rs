@@ -3,6 +3,7 @@
 use async_trait::async_trait;
 use correx_context::{ContextLayer, SourceType};
 use correx_events::{NoteId, SessionId, Timestamp, TurnId};
+pub use correx_inference::Thinking;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -21,6 +22,9 @@ pub struct TranscriptTurn {
     pub role: TurnRole,
     /// The text; of an answer being written, what is there so far.
     pub content: String,
+    /// What the model thought before its answer: shown to people, never to a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<Thinking>,
     /// Of a person's turn: whether it was meant to change the run.
     #[serde(default)]
     pub steering: bool,

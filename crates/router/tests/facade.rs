@@ -18,6 +18,10 @@ fn say(text: &str) -> Script {
     Script::Say(text.into())
 }
 
+fn think(thinking: &str, say: &str) -> Script {
+    Script::Think { thinking: thinking.into(), say: say.into() }
+}
+
 fn input(text: &str, mode: ChatMode) -> UserInput {
     UserInput {
         session_id: session(),
@@ -459,7 +463,7 @@ async fn a_conversation_that_cannot_be_kept_says_whether_the_note_was() {
 
 #[tokio::test]
 async fn the_stream_tells_the_turns_and_the_text_in_order() {
-    let world = World::new([say("one two")]);
+    let world = World::new([think("hm", "one two")]);
     let seen: Arc<Mutex<Vec<String>>> = Arc::default();
     let sink = {
         let seen = seen.clone();
@@ -467,6 +471,9 @@ async fn the_stream_tells_the_turns_and_the_text_in_order() {
             let line = match event {
                 RouterStreamEvent::Turn(turn) => format!("{:?} {:?}", turn.role, turn.status),
                 RouterStreamEvent::Prompt { done, total, .. } => format!("read {}", done == total),
+                RouterStreamEvent::Thinking { text, tokens, .. } => {
+                    format!("thinks {text:?} {tokens}")
+                }
                 RouterStreamEvent::Text { text, tokens, .. } => format!("{text:?} {tokens}"),
             };
             seen.lock().unwrap().push(line);
@@ -479,11 +486,84 @@ async fn the_stream_tells_the_turns_and_the_text_in_order() {
             "User Complete",
             "Router Pending",
             "read true",
-            "\"one \" 1",
-            "\"two\" 2",
+            "thinks \"hm\" 1",
+            "\"one \" 2",
+            "\"two\" 3",
             "Router Complete"
         ]
     );
+}
+
+#[tokio::test]
+async fn what_was_thought_is_kept_with_its_turn_and_out_of_every_later_prompt() {
+    let script = [think("two and two pigeons", "four"), say("five"), say("six")];
+    let world = World::new(script);
+    world.say("how many", ChatMode::Chat).await.unwrap();
+    let kept = world.branch().await.pop().unwrap();
+    assert_eq!((kept.content.as_str(), &kept.status), ("four", &TurnStatus::Complete));
+    let thinking = kept.thinking.clone().unwrap();
+    assert_eq!((thinking.text.as_str(), thinking.tokens), ("two and two pigeons", 4));
+    world.say("and one", ChatMode::Chat).await.unwrap();
+    assert!(world.provider.fed(1).contains("four"));
+    assert!(!world.provider.fed(1).contains("pigeons"), "{}", world.provider.fed(1));
+    // Nor when the history is filled from what was kept.
+    let facade = DefaultRouterFacade::new(world.parts.clone(), world.config.clone());
+    facade.on_user_input(&session(), "and one more", ChatMode::Chat).await.unwrap();
+    assert!(world.provider.fed(2).contains("five"));
+    assert!(!world.provider.fed(2).contains("pigeons"), "{}", world.provider.fed(2));
+}
+
+#[tokio::test]
+async fn an_answer_that_never_came_out_of_its_thinking_is_a_failure_and_the_thinking_is_kept() {
+    let script = [Script::ThinkTooLong("on and on".into()), say("four")];
+    let world = World::new(script).given([created(true), started(&["a"])]).await;
+    let error = world.say("Be brief.", ChatMode::Steering).await.unwrap_err();
+    let RouterError::NoAnswer { reason, note } = &error else { panic!("{error:?}") };
+    assert!(reason.contains("whole reply of 3 tokens thinking"), "{reason}");
+    assert!(reason.contains("reply_reserve"), "{reason}");
+    assert!(matches!(note, NoteOutcome::Emitted(_)));
+    let kept = world.branch().await.pop().unwrap();
+    assert_eq!(kept.content, "");
+    assert_eq!(kept.thinking.unwrap().text, "on and on");
+    assert!(matches!(kept.status, TurnStatus::Failed { .. }));
+    assert!(kept.report.is_some());
+    // It is no part of the history, and can be tried again.
+    assert!(world.facade.history(&session()).await.unwrap().is_empty());
+    let again = world.facade.retry(&session(), RouterSink::none(), token()).await.unwrap();
+    assert_eq!(again.response.content, "four");
+    assert!(!world.provider.fed(1).contains("on and on"));
+    assert_eq!(world.notes().await.len(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_stopped_while_it_thinks_keeps_the_thinking_and_leaves_the_history() {
+    let world = World::new([Script::ThinkAndWait("let me see".into())]);
+    let (cancel, facade) = (token(), world.facade.clone());
+    let running = tokio::spawn({
+        let cancel = cancel.clone();
+        async move { facade.answer(input("well", ChatMode::Chat), RouterSink::none(), cancel).await }
+    });
+    while world.provider.requests().is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    cancel.cancel();
+    let turn = running.await.unwrap().unwrap().turn;
+    assert_eq!((turn.content.as_str(), &turn.status), ("", &TurnStatus::Stopped));
+    assert_eq!(turn.thinking.unwrap().text, "let me see");
+    assert!(world.facade.history(&session()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn the_conversation_answers_at_once_unless_it_is_told_to_think() {
+    use correx_inference::ThinkingMode;
+    for mode in [ThinkingMode::Off, ThinkingMode::On] {
+        let config = RouterConfig { thinking: mode, ..RouterConfig::default() };
+        let world = World::with([say("four")], config, 8192);
+        world.say("how many", ChatMode::Chat).await.unwrap();
+        let asked = world.provider.thinking_asked();
+        assert!(!asked.is_empty() && asked.iter().all(|each| *each == mode), "{asked:?}");
+    }
+    assert_eq!(RouterConfig::default().thinking, ThinkingMode::Off);
 }
 
 #[tokio::test]

@@ -23,6 +23,7 @@ pub use replayer::{
     DefaultEventReplayer, EventReplayer, IncrementalReplayer, ReplayError, Versioned,
 };
 pub use run::{
-    ArtifactRecord, DraftReason, DraftRecord, RunState, StageRecord, StageStatus, WorkflowStatus,
+    ArtifactRecord, DraftReason, DraftRecord, RunState, StageRecord, StageStatus, Thought,
+    WorkflowStatus,
 };
 pub use run_reducer::RunReducer;

@@ -151,6 +151,15 @@ pub struct StageRecord {
 }
 
 impl StageRecord {
+    /// What the model thought in `attempt`, when that is the one whose call went last.
+    pub fn thought_in(&self, attempt: u32) -> Option<Thought> {
+        let inference = self.inference.as_ref().filter(|call| call.attempt == attempt)?;
+        Some(Thought {
+            text: inference.thinking.clone()?,
+            tokens: inference.thinking_tokens.unwrap_or_default(),
+        })
+    }
+
     /// A stage that has not begun.
     pub fn new(plan: StagePlan) -> Self {
         Self {
@@ -183,6 +192,17 @@ pub struct DraftRecord {
     pub reason: DraftReason,
     /// What it had written.
     pub draft: Option<BlobHash>,
+    /// What the model had thought before that.
+    pub thinking: Option<Thought>,
+}
+
+/// What a model thought in an attempt.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Thought {
+    /// Its text, in the blob store.
+    pub text: BlobHash,
+    /// Its tokens.
+    pub tokens: u64,
 }
 
 /// Why an attempt did not become the artifact.

@@ -125,6 +125,7 @@ fn reduce_stage(state: &mut RunState, payload: &EventPayload, at: Timestamp) {
                 attempt: restarted.attempt,
                 reason: DraftReason::Steered { notes: restarted.notes.clone() },
                 draft: restarted.draft.clone(),
+                thinking: stage.thought_in(restarted.attempt),
             });
         }),
         EventPayload::StageAttemptRefused(refused) => on(state, &refused.stage_id, |stage| {
@@ -135,6 +136,7 @@ fn reduce_stage(state: &mut RunState, payload: &EventPayload, at: Timestamp) {
                     message: refused.message.clone(),
                 },
                 draft: Some(refused.draft.clone()),
+                thinking: stage.thought_in(refused.attempt),
             });
         }),
         EventPayload::ArtifactProduced(artifact) => on(state, &artifact.stage_id, |stage| {

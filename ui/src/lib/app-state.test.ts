@@ -42,6 +42,31 @@ describe('an answer', () => {
     expect(turns(state)[0]?.content).toBe('Hello');
   });
 
+  it('thinks first, apart from its text', () => {
+    const thought = (text: string, tokens: number): ServerMessage => ({
+      type: 'thinking_delta',
+      session_id: 's',
+      turn_id: 'r',
+      text,
+      tokens,
+    });
+    const state = fold(
+      opened(),
+      changed(),
+      thought('Two', 1),
+      thought(' and', 2),
+      delta('Four', 3),
+    );
+    expect(turns(state).at(-1)).toMatchObject({
+      content: 'Four',
+      thinking: { text: 'Two and', tokens: 2 },
+    });
+    expect(state.open['s']?.replies['r']?.tokens).toBe(3);
+    const whole = { ...pending, content: 'Four', status: 'complete' as const };
+    const ended = fold(state, changed(whole), thought('late', 4));
+    expect(turns(ended).at(-1)?.thinking).toBeNull();
+  });
+
   it('shows how much of the prompt was read', () => {
     const state = fold(opened(), changed(), {
       type: 'reply_progress',
@@ -70,15 +95,17 @@ describe('an answer', () => {
 });
 
 describe('a stage’s draft', () => {
-  const progress = (attempt: number, text: string): ServerMessage => ({
+  const progress = (attempt: number, text: string, thinking = ''): ServerMessage => ({
     type: 'stage_progress',
     session_id: 's',
     stage_id: 'draft',
     attempt,
     prompt_done: 10,
     prompt_total: 10,
-    tokens: text.length,
+    tokens: thinking.length + text.length,
     max_tokens: 256,
+    thinking_tokens: thinking.length,
+    thinking,
     text,
   });
   const running = aRun({ stages: [aStage('draft', { status: 'running', attempt: 1 })] });
@@ -88,6 +115,15 @@ describe('a stage’s draft', () => {
     expect(draft(fold(opened({ run: running }), progress(1, 'a'), progress(1, 'b')))?.text).toBe(
       'ab',
     );
+  });
+
+  it('has its thinking apart', () => {
+    const state = fold(opened({ run: running }), progress(1, '', 'hm'), progress(1, 'a'));
+    expect(draft(state)).toMatchObject({ thinking: 'hm', text: 'a', tokens: 1 });
+    expect(draft(fold(state, progress(2, '', 'again')))).toMatchObject({
+      thinking: 'again',
+      text: '',
+    });
   });
 
   it('begins anew with the next attempt, and late words of the old one are ignored', () => {

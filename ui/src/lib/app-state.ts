@@ -48,6 +48,10 @@ export interface AttemptLive {
   readonly promptTotal: number;
   readonly tokens: number;
   readonly maxTokens: number;
+  /** Of those written, tokens of the thinking. */
+  readonly thinkingTokens: number;
+  /** The thinking as far as this window saw it. */
+  readonly thinking: string;
   /** The draft as far as this window saw it being written. */
   readonly text: string;
 }
@@ -127,20 +131,16 @@ export function applyPush(state: AppState, message: ServerMessage): AppState {
           replies: keepReplies(session.replies, turns),
         };
       });
-    case 'reply_delta':
-      return inSession(state, message.session_id, (session) => {
-        const turn = session.view.turns.find((each) => each.turn_id === message.turn_id);
-        if (!turn || turn.status !== 'pending') return session;
-        const live = session.replies[message.turn_id] ?? NO_REPLY;
-        return {
-          ...session,
-          view: {
-            ...session.view,
-            turns: withTurn(session.view.turns, { ...turn, content: turn.content + message.text }),
-          },
-          replies: { ...session.replies, [turn.turn_id]: { ...live, tokens: message.tokens } },
-        };
+    case 'thinking_delta':
+      return withPiece(state, message, (turn) => {
+        const text = (turn.thinking?.text ?? '') + message.text;
+        return { ...turn, thinking: { text, tokens: message.tokens } };
       });
+    case 'reply_delta':
+      return withPiece(state, message, (turn) => ({
+        ...turn,
+        content: turn.content + message.text,
+      }));
     case 'reply_progress':
       return inSession(state, message.session_id, (session) => {
         const live = session.replies[message.turn_id] ?? NO_REPLY;
@@ -151,14 +151,16 @@ export function applyPush(state: AppState, message: ServerMessage): AppState {
       return inSession(state, message.session_id, (session) => {
         const known = session.attempts[message.stage_id];
         if (known && known.attempt > message.attempt) return session;
-        const before = known?.attempt === message.attempt ? known.text : '';
+        const before = known?.attempt === message.attempt ? known : null;
         const next: AttemptLive = {
           attempt: message.attempt,
           promptDone: message.prompt_done,
           promptTotal: message.prompt_total,
           tokens: message.tokens,
           maxTokens: message.max_tokens,
-          text: before + message.text,
+          thinkingTokens: message.thinking_tokens,
+          thinking: (before?.thinking ?? '') + message.thinking,
+          text: (before?.text ?? '') + message.text,
         };
         return { ...session, attempts: { ...session.attempts, [message.stage_id]: next } };
       });
@@ -175,6 +177,24 @@ export function applyPush(state: AppState, message: ServerMessage): AppState {
     case 'error':
       return state;
   }
+}
+
+/** Adds a piece of an answer that is being made; one that comes after its end changes nothing. */
+function withPiece(
+  state: AppState,
+  piece: { session_id: string; turn_id: string; tokens: number },
+  change: (turn: TurnView) => TurnView,
+): AppState {
+  return inSession(state, piece.session_id, (session) => {
+    const turn = session.view.turns.find((each) => each.turn_id === piece.turn_id);
+    if (!turn || turn.status !== 'pending') return session;
+    const live = session.replies[piece.turn_id] ?? NO_REPLY;
+    return {
+      ...session,
+      view: { ...session.view, turns: withTurn(session.view.turns, change(turn)) },
+      replies: { ...session.replies, [turn.turn_id]: { ...live, tokens: piece.tokens } },
+    };
+  });
 }
 
 function inSession(

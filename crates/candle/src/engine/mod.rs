@@ -17,6 +17,7 @@ use std::sync::Arc;
 use std::sync::mpsc::Receiver;
 use std::time::Instant;
 
+use correx_context::ReplyStart;
 use correx_inference::{
     FinishReason, GenerationConfig, InferenceCancellationToken, InferenceError, InferenceResponse,
     StreamSink,
@@ -24,6 +25,7 @@ use correx_inference::{
 use tokio::sync::oneshot;
 
 use crate::decoder::{Decoder, Logits, Segment, Step};
+use crate::reasoning::Reasoning;
 use crate::tokenizer::Vocabulary;
 use kept::KeptCaches;
 use sequence::{Next, Sequence};
@@ -32,6 +34,7 @@ use turns::{Turn, Turns};
 /// What the engine is asked to do.
 pub(crate) struct Job {
     pub(crate) ids: Vec<u32>,
+    pub(crate) reply_start: ReplyStart,
     pub(crate) generation: GenerationConfig,
     pub(crate) cache_key: String,
     pub(crate) cancel: InferenceCancellationToken,
@@ -43,6 +46,7 @@ pub(crate) struct Job {
 pub(crate) struct Engine {
     decoder: Arc<Decoder>,
     vocabulary: Arc<Vocabulary>,
+    reasoning: Option<Reasoning>,
     device: String,
     window: usize,
     kept: KeptCaches,
@@ -56,6 +60,7 @@ impl Engine {
     pub(crate) fn new(
         decoder: Arc<Decoder>,
         vocabulary: Arc<Vocabulary>,
+        reasoning: Option<Reasoning>,
         device: String,
         window: usize,
         kept_bytes: usize,
@@ -63,6 +68,7 @@ impl Engine {
         Self {
             decoder,
             vocabulary,
+            reasoning,
             device,
             window,
             kept: KeptCaches::new(kept_bytes),
@@ -102,7 +108,7 @@ impl Engine {
             .kept
             .take(&job.cache_key, &job.ids)
             .unwrap_or_else(|| (self.decoder.new_cache(self.window), 0));
-        self.live.push(Sequence::new(job, cache, reused, self.window));
+        self.live.push(Sequence::new(job, cache, reused, self.window, self.reasoning));
     }
 
     fn drop_cancelled(&mut self) {

@@ -3,15 +3,15 @@
 use std::time::{Duration, Instant};
 
 use correx_inference::{
-    FinishReason, InferenceCancellationToken, InferenceError, InferenceResponse, StreamEvent,
-    StreamSink,
+    FinishReason, InferenceCancellationToken, InferenceError, InferenceResponse, Split,
+    StreamEvent, StreamSink,
 };
 use tokio::sync::oneshot;
 
 use super::Job;
 use crate::decoder::{KvCache, Logits, Segment};
+use crate::reasoning::{Reasoning, ReplyText};
 use crate::sampler::Sampler;
-use crate::stream::TextStream;
 use crate::tokenizer::Vocabulary;
 
 type Answer = oneshot::Sender<Result<InferenceResponse, InferenceError>>;
@@ -34,8 +34,7 @@ pub(super) struct Sequence {
     reused: usize,
     most: usize,
     sampler: Sampler,
-    stream: TextStream,
-    text: String,
+    text: ReplyText,
     key: String,
     cancel: InferenceCancellationToken,
     sink: StreamSink,
@@ -46,15 +45,20 @@ pub(super) struct Sequence {
 
 impl Sequence {
     /// `cache` holds the first `reused` ids of the prompt.
-    pub(super) fn new(job: Job, cache: KvCache, reused: usize, window: usize) -> Self {
+    pub(super) fn new(
+        job: Job,
+        cache: KvCache,
+        reused: usize,
+        window: usize,
+        reasoning: Option<Reasoning>,
+    ) -> Self {
         let sequence = Self {
             reply: Vec::new(),
             cache,
             reused,
             most: job.generation.max_tokens.min(window.saturating_sub(job.ids.len())),
             sampler: Sampler::new(&job.generation),
-            stream: TextStream::new(),
-            text: String::new(),
+            text: ReplyText::new(reasoning, job.reply_start),
             prompt: job.ids,
             key: job.cache_key,
             cancel: job.cancel,
@@ -131,8 +135,8 @@ impl Sequence {
             return Next::Finished(FinishReason::Stop);
         }
         self.reply.push(id);
-        let text = self.stream.push(vocabulary.reply_bytes(id));
-        self.say(text);
+        let split = self.text.push(id, vocabulary);
+        self.say(split);
         if self.reply.len() >= self.most {
             return Next::Finished(FinishReason::Length);
         }
@@ -145,7 +149,7 @@ impl Sequence {
         reason: FinishReason,
         device: &str,
     ) -> (String, Vec<u32>, KvCache) {
-        let rest = self.stream.finish();
+        let rest = self.text.finish();
         self.say(rest);
         let milliseconds = |time: Duration| u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
         let now = Instant::now();
@@ -153,8 +157,10 @@ impl Sequence {
         let mut ids = self.prompt.clone();
         ids.extend_from_slice(&self.reply);
         ids.truncate(self.cache.len());
+        let (text, thinking) = self.text.into_parts();
         let response = InferenceResponse {
-            text: self.text,
+            text,
+            thinking,
             finish_reason: reason,
             prompt_ids: self.prompt,
             reused_tokens: self.reused,
@@ -173,12 +179,14 @@ impl Sequence {
         let _ = self.answer.send(Err(error));
     }
 
-    fn say(&mut self, text: String) {
-        if text.is_empty() {
-            return;
+    fn say(&self, split: Split) {
+        let tokens = self.reply.len();
+        if !split.thinking.is_empty() {
+            self.sink.send(StreamEvent::Thinking { text: split.thinking, tokens });
         }
-        self.text.push_str(&text);
-        self.sink.send(StreamEvent::Text { text, tokens: self.reply.len() });
+        if !split.answer.is_empty() {
+            self.sink.send(StreamEvent::Text { text: split.answer, tokens });
+        }
     }
 
     fn report_prompt(&self) {

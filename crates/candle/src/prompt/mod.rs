@@ -19,9 +19,12 @@ use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use correx_context::{
-    ChatMessage, EncodeError, EncodedPrompt, MessagePart, PromptEncoder, Role, TokenCounter,
+    ChatMessage, EncodeError, EncodedPrompt, MessagePart, PromptEncoder, ReplyStart, Role,
+    TokenCounter,
 };
+use correx_inference::ThinkingMode;
 
+use crate::reasoning::Reasoning;
 use crate::template::{ChatTemplate, SystemRole, TemplateMessage};
 use crate::tokenizer::{Strip, Vocabulary, is_blank};
 
@@ -33,6 +36,7 @@ pub struct ChatEncoder {
     vocabulary: Arc<Vocabulary>,
     template: ChatTemplate,
     control: ControlTokens,
+    reasoning: Option<Reasoning>,
 }
 
 /// Finds control tokens in rendered text.
@@ -74,7 +78,8 @@ impl ChatEncoder {
     /// An encoder of `template` over `vocabulary`.
     pub fn new(vocabulary: Arc<Vocabulary>, template: ChatTemplate) -> Result<Self, EncodeError> {
         let control = ControlTokens::new(&vocabulary)?;
-        Ok(Self { vocabulary, template, control })
+        let reasoning = Reasoning::of(&vocabulary, template.source());
+        Ok(Self { vocabulary, template, control, reasoning })
     }
 
     /// The vocabulary.
@@ -87,9 +92,23 @@ impl ChatEncoder {
         &self.template
     }
 
+    /// How the model marks its thinking, if it thinks.
+    pub fn reasoning(&self) -> Option<Reasoning> {
+        self.reasoning
+    }
+
+    /// An encoder of prompts that switch the model's thinking.
+    pub fn thinking(self: Arc<Self>, thinking: ThinkingMode) -> Arc<dyn PromptEncoder> {
+        match thinking {
+            ThinkingMode::Auto => self,
+            ThinkingMode::Off | ThinkingMode::On => Arc::new(Switched { encoder: self, thinking }),
+        }
+    }
+
     /// Renders the marked messages.
     fn render(
         &self,
+        thinking: ThinkingMode,
         shaped: &[(Role, Vec<MessagePart>)],
         marks: &Marks,
         blanks: Blanks,
@@ -103,7 +122,7 @@ impl ChatEncoder {
                 content: placed.message(marks, &self.control.all, parts, blanks, guard),
             })
             .collect();
-        Ok((placed, self.template.render(&marked)?))
+        Ok((placed, self.template.render_for(&marked, thinking)?))
     }
 
     /// What is left of `text`, the piece at `place`, when the control tokens on both sides have
@@ -162,6 +181,60 @@ impl PromptEncoder for ChatEncoder {
         messages: &[ChatMessage],
         entries: usize,
     ) -> Result<EncodedPrompt, EncodeError> {
+        self.encode_for(ThinkingMode::Auto, messages, entries)
+    }
+}
+
+/// An encoder that tells the chat template whether the model is to think.
+struct Switched {
+    encoder: Arc<ChatEncoder>,
+    thinking: ThinkingMode,
+}
+
+impl TokenCounter for Switched {
+    fn count(&self, text: &str) -> Result<usize, EncodeError> {
+        self.encoder.count(text)
+    }
+}
+
+impl PromptEncoder for Switched {
+    fn encode(
+        &self,
+        messages: &[ChatMessage],
+        entries: usize,
+    ) -> Result<EncodedPrompt, EncodeError> {
+        self.encoder.encode_for(self.thinking, messages, entries)
+    }
+}
+
+impl ChatEncoder {
+    /// Where the template's own words at the end of the prompt leave the model.
+    fn reply_start(&self, pieces: &[Piece]) -> ReplyStart {
+        let Some(reasoning) = self.reasoning else { return ReplyStart::Open };
+        let mut tail = String::new();
+        for piece in pieces.iter().rev() {
+            match piece {
+                Piece::Control(pattern) => {
+                    tail.insert_str(0, &self.control.texts[*pattern])
+                }
+                Piece::Plain { text, owners } => {
+                    let owned = owners.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
+                    tail.insert_str(0, text.get(owned..).unwrap_or_default());
+                    if owned > 0 {
+                        break;
+                    }
+                }
+            }
+        }
+        reasoning.tags().reply_start(&tail)
+    }
+
+    fn encode_for(
+        &self,
+        thinking: ThinkingMode,
+        messages: &[ChatMessage],
+        entries: usize,
+    ) -> Result<EncodedPrompt, EncodeError> {
         let shaped = self.shaped(messages);
         let marks = Marks::beside(
             shaped
@@ -172,11 +245,12 @@ impl PromptEncoder for ChatEncoder {
                 .chain(self.control.texts.iter().map(String::as_str)),
             &self.control.firsts,
         )?;
-        let (placed, rendered) = self.render(&shaped, &marks, Blanks::Keep, Guard::Break)?;
+        let (placed, rendered) =
+            self.render(thinking, &shaped, &marks, Blanks::Keep, Guard::Break)?;
         // A second look without white space at the edges shows which of it is the template's own.
         let bare = match placed.has_trimmable() {
             true => {
-                let bare = self.render(&shaped, &marks, Blanks::Drop, Guard::Break);
+                let bare = self.render(thinking, &shaped, &marks, Blanks::Drop, Guard::Break);
                 bare.ok().map(|(_, bare)| bare)
             }
             false => None,
@@ -186,13 +260,18 @@ impl PromptEncoder for ChatEncoder {
         if ownership::has_torn_parts(&rendered, &marks) {
             // Where a part was cut, a token may have been made of what is left of it. The template
             // itself has those that it also has when content cannot begin one.
-            let (placed, shielded) = self.render(&shaped, &marks, Blanks::Keep, Guard::Shield)?;
+            let (placed, shielded) =
+                self.render(thinking, &shaped, &marks, Blanks::Keep, Guard::Shield)?;
             let certain = ownership::pieces(&shielded, None, &marks, &placed, cut);
             if !ownership::controls(&certain).eq(ownership::controls(&pieces)) {
                 pieces = certain;
             }
         }
-        let mut prompt = EncodedPrompt { entry_tokens: vec![0; entries], ..Default::default() };
+        let mut prompt = EncodedPrompt {
+            entry_tokens: vec![0; entries],
+            reply_start: self.reply_start(&pieces),
+            ..Default::default()
+        };
         for place in 0..pieces.len() {
             match &pieces[place] {
                 Piece::Control(pattern) => {

@@ -92,7 +92,40 @@ fn prompts_are_encoded_and_counted_by_where_their_text_came_from() {
     split_control_tokens_do_not_grow_together(&bench);
     a_template_that_cuts_or_moves_content_does_not_free_it(&bench);
     a_message_too_large_for_any_window_is_still_counted(&bench);
+    the_templates_own_last_words_say_where_the_reply_begins(&bench);
     properties(&bench);
+}
+
+fn the_templates_own_last_words_say_where_the_reply_begins(bench: &Bench) {
+    let turns =
+        "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}";
+    let encoder = |source: String| {
+        let template = ChatTemplate::new(Some(&source), "", "", Arc::new(SystemClock));
+        assert_eq!(template.notice(), None, "{source}");
+        Arc::new(ChatEncoder::new(bench.own.vocabulary.clone(), template).unwrap())
+    };
+    let start = |encoder: Arc<ChatEncoder>, thinking, said: &str| {
+        let talk = [message(Role::User, &[(0, said)])];
+        encoder.thinking(thinking).encode(&talk, 1).unwrap().reply_start
+    };
+    let opens = encoder(format!("{turns}<|im_start|>assistant\n<think>\n"));
+    assert_eq!(start(opens, ThinkingMode::Auto, "x"), ReplyStart::Thinking);
+    let switches = encoder(format!(
+        "{turns}<|im_start|>assistant\n{{% if enable_thinking is defined and not enable_thinking %}}\
+         <think>\n\n</think>\n\n{{% endif %}}"
+    ));
+    for (thinking, expected) in [
+        (ThinkingMode::Auto, ReplyStart::Open),
+        (ThinkingMode::Off, ReplyStart::Answer),
+        (ThinkingMode::On, ReplyStart::Open),
+    ] {
+        assert_eq!(start(switches.clone(), thinking, "x"), expected, "{thinking:?}");
+    }
+    // What a person says at the end opens nothing, nor where the model knows no thinking.
+    let bare = encoder("{# <think> #}{% for m in messages %}{{ m.content }}{% endfor %}".into());
+    assert_eq!(start(bare, ThinkingMode::Auto, "x <think>"), ReplyStart::Open);
+    let own = bench.own.encode(&[message(Role::User, &[(0, "<think>")])], 1).unwrap();
+    assert_eq!((bench.own.reasoning(), own.reply_start), (None, ReplyStart::Open));
 }
 
 fn entries_own_the_ids_that_begin_inside_their_text(bench: &Bench) {

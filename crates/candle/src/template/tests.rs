@@ -72,3 +72,15 @@ fn what_python_templates_use_is_there() {
     );
     assert!(shown.to_lowercase().ends_with("truefalse"), "{shown}");
 }
+
+#[test]
+fn templates_that_can_switch_the_thinking_are_told_whether_to() {
+    let source = "{% for m in messages %}{{ m.content }}{% endfor %}\
+        {% if enable_thinking is defined and enable_thinking is false %}<think></think>{% endif %}\
+        {{ enable_thinking | default('own way') }}";
+    let template = template(source);
+    let shown = |mode| template.render_for(&[said(Role::User, "x ")], mode).unwrap().to_lowercase();
+    assert_eq!(shown(ThinkingMode::Auto), "x own way");
+    assert_eq!(shown(ThinkingMode::Off), "x <think></think>false");
+    assert_eq!(shown(ThinkingMode::On), "x true");
+}

@@ -295,6 +295,14 @@ impl Vocabulary {
         self.bos.or(self.eos).unwrap_or(0)
     }
 
+    /// Whether `text` is a token that is no piece of a word: a control token, or a text that is
+    /// always one token.
+    pub(crate) fn is_own_token(&self, text: &str) -> bool {
+        self.texts.iter().zip(&self.kinds).any(|(token, kind)| {
+            token == text && matches!(kind, TokenKind::Control | TokenKind::UserDefined)
+        })
+    }
+
     /// The control tokens' texts and ids.
     pub fn control_tokens(&self) -> impl Iterator<Item = (&str, u32)> {
         (0u32..).zip(&self.kinds).filter_map(|(id, kind)| {

@@ -85,7 +85,7 @@ impl Heard {
             .iter()
             .filter_map(|event| match event {
                 StreamEvent::Text { text, .. } => Some(text.as_str()),
-                StreamEvent::Prompt { .. } => None,
+                StreamEvent::Prompt { .. } | StreamEvent::Thinking { .. } => None,
             })
             .collect()
     }
@@ -98,7 +98,7 @@ impl Heard {
     fn progress(&self) -> Vec<usize> {
         let done = |event: &StreamEvent| match event {
             StreamEvent::Prompt { done, .. } => Some(*done),
-            StreamEvent::Text { .. } => None,
+            StreamEvent::Text { .. } | StreamEvent::Thinking { .. } => None,
         };
         self.0.lock().unwrap().iter().filter_map(done).collect()
     }
@@ -156,6 +156,7 @@ async fn a_chat_is_answered_from_exactly_the_ids_that_were_counted() {
     assert_eq!((fresh.text.as_str(), fresh.reused_tokens), (&answer.text[..], 0));
 
     seeds_decide_and_limits_hold(&provider, &prompt).await;
+    thinking_tags_stay_text(&provider, prompt).await;
 
     let deadline = Instant::now() + Duration::from_secs(30);
     while provider.describe().sha256.is_none() && Instant::now() < deadline {
@@ -164,6 +165,19 @@ async fn a_chat_is_answered_from_exactly_the_ids_that_were_counted() {
     if std::env::var_os("CORREX_MODEL").is_none() {
         assert_eq!(provider.describe().sha256.as_deref(), Some(SHA256));
     }
+}
+
+/// This model knows no thinking: what looks like it is what somebody asked for.
+async fn thinking_tags_stay_text(provider: &CandleProvider, mut prompt: EncodedPrompt) {
+    let line = "<think>one two</think> three\n";
+    let said = provider.chat_encoder().vocabulary().encode(&line.repeat(4)).unwrap();
+    prompt.ids.extend(said);
+    let heard = Heard::default();
+    let asked = request(prompt, "tags", GenerationConfig::greedy(12));
+    let answer =
+        provider.infer(asked, InferenceCancellationToken::new(), heard.sink()).await.unwrap();
+    assert!(answer.text.starts_with("<think>one two</think>"), "{}", answer.text);
+    assert_eq!((heard.text(), answer.thinking), (answer.text, None));
 }
 
 async fn seeds_decide_and_limits_hold(provider: &CandleProvider, prompt: &EncodedPrompt) {

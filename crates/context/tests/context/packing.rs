@@ -291,7 +291,7 @@ fn the_prompt_that_is_counted_is_the_prompt_that_is_fed() {
     let encoder = WordEncoder::default();
     let pack = pack(request(candidates, limit), &encoder).unwrap();
     assert_eq!(encoder.decode(&pack.prompt.ids), "sys q3 r3 now");
-    let EncodedPrompt { ids, entry_tokens, template_tokens } = &pack.prompt;
+    let EncodedPrompt { ids, entry_tokens, template_tokens, .. } = &pack.prompt;
     assert_eq!(ids.len(), entry_tokens.iter().sum::<usize>() + template_tokens);
     assert_eq!(pack.budget_used, ids.len());
 }

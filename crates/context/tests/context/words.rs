@@ -3,7 +3,7 @@
 use correx_context::testing::WordEncoder;
 use correx_context::{
     ChatMessage, ContextLayer, ContextPack, DropReason, EncodedPrompt, MessagePart, PromptEncoder,
-    Role, SourceType, SteeringNote, TokenBudget, TokenCounter,
+    ReplyStart, Role, SourceType, SteeringNote, TokenBudget, TokenCounter,
 };
 use correx_events::{NoteScope, Timestamp};
 
@@ -77,7 +77,8 @@ fn a_messages_content_is_its_parts_with_nothing_added() {
 
 #[test]
 fn a_prompts_total_is_the_entries_and_the_templates_tokens() {
-    let prompt = EncodedPrompt { ids: vec![], entry_tokens: vec![3, 0, 4], template_tokens: 5 };
+    let prompt =
+        EncodedPrompt { entry_tokens: vec![3, 0, 4], template_tokens: 5, ..Default::default() };
     assert_eq!(prompt.total(), 12);
     assert_eq!(EncodedPrompt::default().total(), 0);
 }
@@ -156,4 +157,15 @@ fn the_word_encoder_tells_what_was_fed() {
     assert_eq!(prompt.entry_tokens, [2, 2]);
     assert_eq!(prompt.ids.len(), prompt.total());
     assert_eq!(encoder.count(" a  b\n").unwrap(), 2);
+}
+
+#[test]
+fn a_prompt_that_was_kept_before_replies_could_begin_elsewhere_is_still_read() {
+    let old = r#"{"ids":[1,2],"entry_tokens":[1],"template_tokens":1}"#;
+    let read: EncodedPrompt = serde_json::from_str(old).unwrap();
+    assert_eq!(read.reply_start, ReplyStart::Open);
+    assert_eq!(serde_json::to_string(&read).unwrap(), old);
+    let inside = EncodedPrompt { reply_start: ReplyStart::Thinking, ..read };
+    let text = serde_json::to_string(&inside).unwrap();
+    assert_eq!(serde_json::from_str::<EncodedPrompt>(&text).unwrap(), inside);
 }

@@ -64,8 +64,14 @@ pub struct InferenceCompleted {
     pub model_sha256: Option<String>,
     /// Tokens of the prompt.
     pub prompt_tokens: u64,
-    /// Tokens generated.
+    /// Tokens generated, those of the thinking included.
     pub output_tokens: u64,
+    /// Of those, the tokens of what the model thought before its answer; `None`: it did not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking_tokens: Option<u64>,
+    /// What it thought, in the blob store. Shown to people, never to a model.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub thinking: Option<BlobHash>,
     /// Prompt tokens that were not evaluated again.
     pub reused_tokens: u64,
     /// Time to the first token in milliseconds.

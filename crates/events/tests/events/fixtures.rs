@@ -43,6 +43,19 @@ fn every_fixture_is_read_as_its_sample() {
     }
 }
 
+/// As it was written before models could think: a new field that may be absent needs no upcaster.
+#[test]
+fn a_model_call_of_before_thinking_was_recorded_has_none_and_stays_as_it_was_written() {
+    let text = fixture(&folder().join("inference_completed.json"));
+    let (start, rest) = text.split_once("\"thinking_tokens\"").unwrap();
+    let (_, end) = rest.split_once("\"reused_tokens\"").unwrap();
+    let old = format!("{start}\"reused_tokens\"{end}");
+    let read = decode(&old, &EventId::new("event-1"));
+    let EventPayload::InferenceCompleted(call) = &read else { panic!("{read:?}") };
+    assert_eq!((call.output_tokens, call.thinking_tokens, &call.thinking), (201, None, &None));
+    assert_eq!(encode(&read).unwrap(), old);
+}
+
 #[test]
 fn there_is_no_fixture_without_a_kind() {
     let kinds: BTreeSet<String> = EventPayload::KINDS.iter().copied().map(str::to_owned).collect();

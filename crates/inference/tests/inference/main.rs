@@ -3,5 +3,6 @@
 
 mod cancellation;
 mod generation;
+mod reasoning;
 mod routing;
 mod scripted;

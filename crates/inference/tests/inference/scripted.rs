@@ -49,7 +49,7 @@ fn text_of(events: &[StreamEvent]) -> String {
         .iter()
         .filter_map(|event| match event {
             StreamEvent::Text { text, .. } => Some(text.as_str()),
-            StreamEvent::Prompt { .. } => None,
+            StreamEvent::Prompt { .. } | StreamEvent::Thinking { .. } => None,
         })
         .collect()
 }
@@ -69,6 +69,37 @@ async fn the_streamed_pieces_add_up_to_the_response() {
     let heard = heard.lock().unwrap();
     assert_eq!(text_of(&heard), response.text);
     assert_eq!(heard[0], StreamEvent::Prompt { done: fed.len(), total: fed.len() });
+}
+
+#[tokio::test]
+async fn thinking_streams_before_the_answer_and_apart_from_it() {
+    let script = [
+        Script::Think { thinking: "two and two".into(), say: "four".into() },
+        Script::ThinkTooLong("on and on".into()),
+    ];
+    let provider = ScriptedProvider::new(100, script);
+    let infer = |sink| {
+        let token = InferenceCancellationToken::new();
+        provider.infer(request(&provider, "how many"), token, sink)
+    };
+    let (sink, heard) = listener();
+    let response = infer(sink).await.unwrap();
+    let thought: String = heard
+        .lock()
+        .unwrap()
+        .iter()
+        .filter_map(|event| match event {
+            StreamEvent::Thinking { text, .. } => Some(text.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!((response.text.as_str(), thought.as_str()), ("four", "two and two"));
+    assert_eq!(text_of(&heard.lock().unwrap()), "four");
+    assert_eq!((response.thinking_tokens(), response.output_tokens), (3, 4));
+    assert!(!response.only_thought());
+    let response = infer(StreamSink::none()).await.unwrap();
+    assert!(response.only_thought());
+    assert_eq!((response.text.as_str(), response.finish_reason), ("", FinishReason::Length));
 }
 
 #[tokio::test]

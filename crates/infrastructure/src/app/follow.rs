@@ -125,6 +125,8 @@ impl ProgressSink for RunProgress {
             prompt_total: view::count(progress.prompt_total),
             tokens: view::count(progress.tokens),
             max_tokens: view::count(progress.max_tokens),
+            thinking_tokens: view::count(progress.thinking_tokens),
+            thinking: progress.thinking,
             text: progress.text,
         });
     }

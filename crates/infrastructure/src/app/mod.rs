@@ -115,7 +115,7 @@ impl App {
                 ids: ids.clone(),
             },
         );
-        let config = OrchestratorConfig::default();
+        let config = settings.orchestrator_config();
         let sessions = Sessions::new(store.clone(), base_generation(&config));
         let orchestrator = Orchestrator::new(
             OrchestratorDeps {

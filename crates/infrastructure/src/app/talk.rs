@@ -150,6 +150,12 @@ fn sink(session: &SessionId, pushes: Pushes) -> RouterSink {
             done: view::count(done),
             total: view::count(total),
         }),
+        RouterStreamEvent::Thinking { turn, text, tokens } => pushes.stream(Piece::Thinking {
+            session_id: session_id.clone(),
+            turn_id: turn,
+            text,
+            tokens: view::count(tokens),
+        }),
         RouterStreamEvent::Text { turn, text, tokens } => pushes.stream(Piece::Text {
             session_id: session_id.clone(),
             turn_id: turn,

@@ -7,11 +7,11 @@ use correx_events::{
 };
 use correx_protocol::{
     AppliedView, ArtifactView, AttemptView, InputView, NoteView, QuestionView, RunView,
-    SessionSummary, StageStatus, StageView, SteerScope, WaitReason, WorkflowStatus,
+    SessionSummary, StageStatus, StageView, SteerScope, ThoughtView, WaitReason, WorkflowStatus,
 };
 use correx_sessions::{
     DraftReason, DraftRecord, NoteRecord, RunState, StageRecord, StageStatus as DomainStageStatus,
-    WorkflowStatus as DomainStatus,
+    Thought, WorkflowStatus as DomainStatus,
 };
 use correx_store::SessionRecord;
 
@@ -121,6 +121,12 @@ fn stage(record: &StageRecord, reply_reserve: usize) -> StageView {
             })
             .collect(),
         drafts: record.drafts.iter().map(draft).collect(),
+        thinking: record
+            .artifacts
+            .last()
+            .and_then(|artifact| record.thought_in(artifact.attempt))
+            .as_ref()
+            .map(thought),
         question: record.question.as_ref().map(|question| QuestionView {
             prompt: question.prompt.clone(),
             artifact: question.artifact.clone(),
@@ -167,7 +173,16 @@ fn draft(draft: &DraftRecord) -> AttemptView {
         DraftReason::Steered { notes } => format!("put aside for {} steering notes", notes.len()),
         DraftReason::Refused { validator, message } => format!("refused ({validator}): {message}"),
     };
-    AttemptView { attempt: draft.attempt, reason, draft: draft.draft.clone() }
+    AttemptView {
+        attempt: draft.attempt,
+        reason,
+        draft: draft.draft.clone(),
+        thinking: draft.thinking.as_ref().map(thought),
+    }
+}
+
+fn thought(thought: &Thought) -> ThoughtView {
+    ThoughtView { hash: thought.text.clone(), tokens: count(thought.tokens) }
 }
 
 fn note(record: &NoteRecord) -> NoteView {

@@ -1,7 +1,7 @@
 //! The conversation.
 
 use correx_protocol::{
-    ChatMode, ErrorCode, ProtocolError, ReplyStats, TurnRole, TurnStatus, TurnView,
+    ChatMode, ErrorCode, ProtocolError, ReplyStats, ThinkingView, TurnRole, TurnStatus, TurnView,
 };
 use correx_router::{
     ChatMode as DomainMode, ReplyReport, TranscriptTurn, TurnRole as DomainRole,
@@ -34,6 +34,10 @@ pub fn turn(turn: &TranscriptTurn) -> TurnView {
         },
         mode: if turn.steering { ChatMode::Steering } else { ChatMode::Chat },
         content: turn.content.clone(),
+        thinking: turn.thinking.as_ref().map(|thinking| ThinkingView {
+            text: thinking.text.clone(),
+            tokens: count(thinking.tokens),
+        }),
         status,
         error,
         note_id: turn.note_id.clone(),
@@ -74,6 +78,7 @@ mod tests {
             parent: None,
             role: DomainRole::User,
             content: "Be brief".into(),
+            thinking: None,
             steering: note.is_some(),
             note_id: note.map(Into::into),
             status: DomainStatus::Failed { message: "the model failed: out of memory".into() },

@@ -97,6 +97,7 @@ impl InferenceProvider for Scripted {
         }
         Ok(InferenceResponse {
             text,
+            thinking: None,
             finish_reason,
             prompt_ids,
             reused_tokens: 0,

@@ -200,7 +200,8 @@ impl Runner {
         let refused: Vec<String> =
             refusals(&self.log.state, &stage).map(ToOwned::to_owned).collect();
         let (values, notes) = (values.clone(), notes.to_vec());
-        let encoder = provider.encoder();
+        let thinking = self.material.workflow.thinking_for(attempt.step, self.config.thinking);
+        let encoder = provider.encoder_for(thinking);
         let packing = tokio::task::spawn_blocking(move || {
             let context = AttemptContext {
                 session: &session,
@@ -233,6 +234,8 @@ impl Runner {
             prompt_total: pack.prompt.total(),
             tokens: 0,
             max_tokens: attempt.generation.max_tokens,
+            thinking_tokens: 0,
+            thinking: String::new(),
             text: String::new(),
         };
         self.deps.progress.progress(begin.clone());
@@ -271,6 +274,13 @@ impl Runner {
         };
         let text = response.text.trim().to_owned();
         let blob = self.deps.blobs.put(&self.log.session, text.clone().into_bytes()).await?;
+        let thinking = match &response.thinking {
+            Some(thinking) => {
+                let bytes = thinking.text.clone().into_bytes();
+                Some(self.deps.blobs.put(&self.log.session, bytes).await?)
+            }
+            None => None,
+        };
         let completed = record::inference(
             &attempt.stage.id,
             attempt.number,
@@ -278,6 +288,7 @@ impl Runner {
             prompt_tokens,
             &attempt.generation,
             &response,
+            thinking,
         );
         Ok(Ok(Reply { response, text, blob, completed, stopped }))
     }

@@ -26,7 +26,7 @@ use super::log::{Landed, LogError, SessionLog};
 use super::material::Material;
 use super::progress::ProgressSink;
 use super::runner::Runner;
-use crate::{InputText, Need, Step, Workflow};
+use crate::{InputText, Need, StageThinking, Step, Workflow};
 
 /// What an orchestrator works with.
 #[derive(Clone)]
@@ -48,6 +48,8 @@ pub struct OrchestratorDeps {
 pub struct OrchestratorConfig {
     /// How stages generate where their workflow does not say it.
     pub generation: GenerationConfig,
+    /// Whether models that can be told so think before they write.
+    pub thinking: StageThinking,
     /// The person's limit on a stage's prompt in tokens; `None`: the model's window.
     pub stage_token_budget: Option<usize>,
     /// How long to wait for further notes after one that restarts a stage.
@@ -58,6 +60,7 @@ impl Default for OrchestratorConfig {
     fn default() -> Self {
         Self {
             generation: GenerationConfig::default(),
+            thinking: StageThinking::default(),
             stage_token_budget: None,
             settle: Duration::from_millis(150),
         }

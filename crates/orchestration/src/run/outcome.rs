@@ -16,7 +16,7 @@ use super::finish::{Produced, stage_done};
 use super::log::Landed;
 use super::runner::{Runner, Stall};
 use crate::OutputRefusal;
-use crate::validate::{count_words, examine};
+use crate::validate::{count_words, examine, only_thought};
 
 impl Runner {
     /// Records what became of the attempt, on the log as it is when that lands.
@@ -59,12 +59,15 @@ impl Runner {
 
     /// A whole reply that nothing came in between of: artifact, another attempt, or failure.
     fn judge(&self, attempt: &Attempt<'_>, reply: &Reply) -> (Vec<EventPayload>, Next) {
-        let verdict = examine(
-            &reply.text,
-            reply.response.finish_reason,
-            attempt.generation.max_tokens,
-            &attempt.step.checks,
-        );
+        let verdict = match reply.response.only_thought() {
+            true => Err(only_thought(reply.response.finish_reason, reply.response.output_tokens)),
+            false => examine(
+                &reply.text,
+                reply.response.finish_reason,
+                attempt.generation.max_tokens,
+                &attempt.step.checks,
+            ),
+        };
         match verdict {
             Ok(()) => (self.accept(attempt, reply), Next::Decide),
             Err(refusal) => self.refuse(attempt, reply, refusal),
@@ -117,6 +120,9 @@ impl Runner {
         }
         let advice = match refusal.validator {
             "max_tokens" => "Raise max_tokens of the stage, or ask for less in its prompt.",
+            "thinking" => {
+                "Raise max_tokens of the stage, set thinking = false for it, or use another model."
+            }
             "not_empty" => "Change the stage's prompt, or use another model.",
             _ => "Loosen the stage's checks, change its prompt, or allow more retries.",
         };

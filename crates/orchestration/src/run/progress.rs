@@ -22,6 +22,10 @@ pub struct StageProgress {
     pub tokens: usize,
     /// The most that it may generate.
     pub max_tokens: usize,
+    /// Of those, tokens of what the model thinks before its answer.
+    pub thinking_tokens: usize,
+    /// Text to append to the attempt's thinking.
+    pub thinking: String,
     /// Text to append to the attempt's draft.
     pub text: String,
 }
@@ -43,11 +47,17 @@ pub(super) fn stream_to(sink: Arc<dyn ProgressSink>, begin: StageProgress) -> St
     let latest = Mutex::new(begin);
     StreamSink::new(move |event| {
         let mut latest = latest.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut text = String::new();
+        let (mut thinking, mut text) = (String::new(), String::new());
         match event {
             StreamEvent::Prompt { done, total } => {
                 latest.prompt_done = done;
                 latest.prompt_total = total;
+            }
+            StreamEvent::Thinking { text: more, tokens } => {
+                latest.prompt_done = latest.prompt_total;
+                latest.tokens = tokens;
+                latest.thinking_tokens = tokens;
+                thinking = more;
             }
             StreamEvent::Text { text: more, tokens } => {
                 latest.prompt_done = latest.prompt_total;
@@ -55,6 +65,6 @@ pub(super) fn stream_to(sink: Arc<dyn ProgressSink>, begin: StageProgress) -> St
                 text = more;
             }
         }
-        sink.progress(StageProgress { text, ..latest.clone() });
+        sink.progress(StageProgress { thinking, text, ..latest.clone() });
     })
 }

@@ -2,7 +2,7 @@
 
 use correx_context::ContextPack;
 use correx_events::{
-    BlobError, BlobStore, ContextAssembled, ContextEntryRecord, EntryFate, EventPayload,
+    BlobError, BlobHash, BlobStore, ContextAssembled, ContextEntryRecord, EntryFate, EventPayload,
     InferenceCompleted, NoteId, SessionId, StageId, SteeringNoteApplied,
 };
 use correx_inference::{FinishReason, GenerationConfig, InferenceResponse, ModelDescription};
@@ -56,6 +56,7 @@ pub(super) fn inference(
     prompt_tokens: usize,
     generation: &GenerationConfig,
     response: &InferenceResponse,
+    thinking: Option<BlobHash>,
 ) -> EventPayload {
     InferenceCompleted {
         stage_id: stage.clone(),
@@ -64,6 +65,8 @@ pub(super) fn inference(
         model_sha256: model.sha256.clone(),
         prompt_tokens: prompt_tokens as u64,
         output_tokens: response.output_tokens as u64,
+        thinking_tokens: response.thinking.as_ref().map(|thinking| thinking.tokens as u64),
+        thinking,
         reused_tokens: response.reused_tokens as u64,
         prompt_ms: response.prompt_ms,
         reply_ms: response.reply_ms,

@@ -11,7 +11,7 @@ mod scope;
 pub use problem::{WorkflowError, WorkflowErrors, WorkflowProblem};
 
 use correx_events::{ArtifactName, InputKind, StageId, StageKind, StagePlan};
-use correx_inference::GenerationConfig;
+use correx_inference::{GenerationConfig, ThinkingMode};
 
 use crate::{OutputCheck, Template};
 
@@ -59,6 +59,30 @@ impl Workflow {
     pub fn generation_for(&self, step: &GenerateStep, base: GenerationConfig) -> GenerationConfig {
         step.sampling.over(self.generation.over(base))
     }
+
+    /// Whether the model is told to think before it writes what `step` asks for.
+    pub fn thinking_for(&self, step: &GenerateStep, decided: StageThinking) -> ThinkingMode {
+        match decided {
+            StageThinking::Always(mode) => mode,
+            StageThinking::AsTheWorkflowSays => {
+                match step.sampling.thinking.or(self.generation.thinking) {
+                    Some(true) => ThinkingMode::On,
+                    Some(false) | None => ThinkingMode::Off,
+                }
+            }
+        }
+    }
+}
+
+/// Who decides whether a stage's model thinks before it writes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum StageThinking {
+    /// The workflow; where it says nothing the model answers at once, because the thinking counts
+    /// against `max_tokens`.
+    #[default]
+    AsTheWorkflowSays,
+    /// Always this, whatever the workflow says.
+    Always(ThinkingMode),
 }
 
 /// An input that a workflow declares.
@@ -163,6 +187,8 @@ pub struct Sampling {
     pub seed: Option<u64>,
     /// The most tokens to generate.
     pub max_tokens: Option<usize>,
+    /// Whether the model thinks before it writes, if it can be told so.
+    pub thinking: Option<bool>,
 }
 
 impl Sampling {

@@ -16,8 +16,16 @@ use crate::{OutputCheck, Template};
 
 const TOP: &[&str] = &["version", "name", "description", "generation", "input", "stage"];
 const INPUT: &[&str] = &["name", "type", "description", "required", "default", "sample"];
-const SAMPLING: &[&str] =
-    &["temperature", "top_p", "top_k", "min_p", "repetition_penalty", "seed", "max_tokens"];
+const SAMPLING: &[&str] = &[
+    "temperature",
+    "top_p",
+    "top_k",
+    "min_p",
+    "repetition_penalty",
+    "seed",
+    "max_tokens",
+    "thinking",
+];
 const STAGE: &[&str] = &["id", "title", "kind"];
 const GENERATE: &[&str] = &["prompt", "system", "output", "media_type", "retries", "check"];
 const APPROVE: &[&str] = &["prompt", "show"];
@@ -123,6 +131,7 @@ fn sampling(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Sampling {
             .map(|number| number as f32),
         seed: fields.whole(reading, "seed", (0, u64::MAX), "a whole number from 0"),
         max_tokens: fields.whole(reading, "max_tokens", TOKENS, "between 1 and 1000000").map(size),
+        thinking: fields.truth(reading, "thinking"),
     }
 }
 

@@ -11,5 +11,6 @@ mod runs;
 mod steering;
 mod support;
 mod templates;
+mod thinking;
 mod trouble;
 mod workflow_files;

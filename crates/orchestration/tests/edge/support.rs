@@ -16,7 +16,7 @@ use correx_events::{
 use correx_inference::{
     FinishReason, GenerationConfig, InferenceCancellationToken, InferenceError, InferenceProvider,
     InferenceRequest, InferenceResponse, InferenceRouter, ModelCapability, ModelDescription,
-    RoutingError, StreamEvent, StreamSink,
+    RoutingError, StreamEvent, StreamSink, Thinking, ThinkingMode,
 };
 use correx_orchestration::{
     GivenInput, Orchestrator, OrchestratorConfig, OrchestratorDeps, ProgressSink, StageProgress,
@@ -34,6 +34,12 @@ pub enum Act {
     CutOff(&'static str),
     /// Writes this much, then waits to be released (and adds " end") or cancelled.
     Hold(&'static str),
+    /// Thinks this, then answers.
+    Think(&'static str, &'static str),
+    /// Thinks this until the limit.
+    ThinkTooLong(&'static str),
+    /// Thinks this, then waits to be cancelled.
+    ThinkAndHold(&'static str),
     /// Says that it was cancelled although nobody asked.
     StopUnasked,
     /// Fails.
@@ -64,6 +70,8 @@ pub struct Scripted {
     pub window: usize,
     script: Mutex<VecDeque<Act>>,
     pub calls: Mutex<Vec<Call>>,
+    /// What the prompts that were made said about thinking.
+    pub thinking: Mutex<Vec<ThinkingMode>>,
     count: watch::Sender<usize>,
     pub release: Semaphore,
     /// What `route` says, when it is not the provider.
@@ -81,6 +89,7 @@ impl Scripted {
             window,
             script: Mutex::new(script.into_iter().collect()),
             calls: Mutex::default(),
+            thinking: Mutex::default(),
             count: watch::Sender::new(0),
             release: Semaphore::new(0),
             missing: Mutex::default(),
@@ -128,6 +137,11 @@ impl InferenceProvider for Scripted {
         self.encoder.clone()
     }
 
+    fn encoder_for(&self, thinking: ThinkingMode) -> Arc<dyn PromptEncoder> {
+        self.thinking.lock().unwrap().push(thinking);
+        self.encoder()
+    }
+
     fn context_window(&self) -> usize {
         self.window
     }
@@ -148,7 +162,21 @@ impl InferenceProvider for Scripted {
         });
         self.count.send_modify(|count| *count += 1);
         sink.send(StreamEvent::Prompt { done: total, total });
+        let mut thought = "";
         let (text, finish_reason) = match act {
+            Act::Think(thinking, text) => {
+                thought = thinking;
+                (text.to_owned(), FinishReason::Stop)
+            }
+            Act::ThinkTooLong(thinking) => {
+                thought = thinking;
+                (String::new(), FinishReason::Length)
+            }
+            Act::ThinkAndHold(thinking) => {
+                thought = thinking;
+                cancel.cancelled().await;
+                (String::new(), FinishReason::Cancelled)
+            }
             Act::Say(text) => (text.to_owned(), FinishReason::Stop),
             Act::CutOff(text) => (text.to_owned(), FinishReason::Length),
             Act::StopUnasked => (String::new(), FinishReason::Cancelled),
@@ -168,9 +196,17 @@ impl InferenceProvider for Scripted {
                 }
             }
         };
+        let tokens = thought.split_whitespace().count();
+        let output_tokens = tokens + text.split_whitespace().count();
+        let thinking = (!thought.is_empty()).then(|| Thinking { text: thought.to_owned(), tokens });
+        if let Some(thinking) = &thinking {
+            sink.send(StreamEvent::Thinking { text: thinking.text.clone(), tokens });
+            sink.send(StreamEvent::Text { text: text.clone(), tokens: output_tokens });
+        }
         Ok(InferenceResponse {
-            output_tokens: text.split_whitespace().count(),
+            output_tokens,
             text,
+            thinking,
             finish_reason,
             prompt_ids,
             reused_tokens: 0,

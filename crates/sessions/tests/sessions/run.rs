@@ -8,7 +8,7 @@ use correx_events::{
 };
 use correx_sessions::{
     DraftReason, DraftRecord, Projection, Reducer, ReducerProjection, RunReducer, RunState,
-    StageRecord, StageStatus, WorkflowStatus,
+    StageRecord, StageStatus, Thought, WorkflowStatus,
 };
 use proptest::prelude::*;
 
@@ -222,6 +222,8 @@ fn drafts_put_aside_and_refused_are_kept_in_order() {
         begin("a", 1),
         StageRestarted { stage_id: "a".into(), attempt: 1, notes: vec!["n".into()], draft: None }
             .into(),
+        begin("a", 2),
+        InferenceCompleted { attempt: 2, ..inference("a") }.into(),
         StageAttemptRefused {
             stage_id: "a".into(),
             attempt: 2,
@@ -237,7 +239,8 @@ fn drafts_put_aside_and_refused_are_kept_in_order() {
             DraftRecord {
                 attempt: 1,
                 reason: DraftReason::Steered { notes: vec!["n".into()] },
-                draft: None
+                draft: None,
+                thinking: None
             },
             DraftRecord {
                 attempt: 2,
@@ -245,7 +248,8 @@ fn drafts_put_aside_and_refused_are_kept_in_order() {
                     validator: "max_words".into(),
                     message: "too many".into()
                 },
-                draft: Some(draft)
+                draft: Some(draft),
+                thinking: Some(Thought { text: BlobHash::of(b"thinking"), tokens: 64 })
             },
         ]
     );

@@ -126,6 +126,8 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             model_sha256: None,
             prompt_tokens: 21,
             output_tokens: 80,
+            thinking_tokens: None,
+            thinking: None,
             reused_tokens: 3,
             prompt_ms: 100,
             reply_ms: 900,

@@ -1,7 +1,7 @@
 //! Conversations.
 
 use correx_events::{Timestamp, TurnId};
-use correx_router::{TranscriptStore, TranscriptTurn, TurnRole, TurnStatus};
+use correx_router::{Thinking, TranscriptStore, TranscriptTurn, TurnRole, TurnStatus};
 use correx_store::{STORE_FILE, Store};
 use redb::TableDefinition;
 
@@ -14,6 +14,7 @@ pub(crate) fn turn(session_name: &str, id: &str, parent: Option<&str>) -> Transc
         session_id: session(session_name),
         parent: parent.map(TurnId::from),
         role: TurnRole::User,
+        thinking: None,
         content: format!("turn {id}"),
         steering: false,
         note_id: None,
@@ -43,11 +44,27 @@ fn overwrite(dir: &std::path::Path, id: &str, text: &[u8]) {
     tx.commit().unwrap();
 }
 
+/// As it was written before models could think.
+#[tokio::test]
+async fn a_turn_of_before_thinking_was_kept_has_none() {
+    let (dir, store) = new_store();
+    TranscriptStore::append(&store, vec![turn("a", "t1", None)]).await.unwrap();
+    drop(store);
+    let old = r#"{"turn_id":"t1","session_id":"a","parent":null,"role":"ROUTER","content":"Four.","steering":false,"note_id":null,"status":{"kind":"complete"},"timestamp":"2026-01-31T12:00:00Z","report":null}"#;
+    overwrite(dir.path(), "t1", old.as_bytes());
+    let [turn] = &open(dir.path()).branch(&session("a")).await.unwrap()[..] else {
+        panic!("one turn")
+    };
+    assert_eq!((turn.content.as_str(), &turn.thinking), ("Four.", &None));
+    assert_eq!(serde_json::to_string(turn).unwrap(), old);
+}
+
 #[tokio::test]
 async fn a_conversation_comes_back_whole_after_reopening() {
     let (dir, store) = new_store();
     let answer = TranscriptTurn {
         role: TurnRole::Router,
+        thinking: Some(Thinking { text: "Hm.\nWell.".into(), tokens: 4 }),
         status: TurnStatus::Failed { message: "the model file went away".into() },
         ..turn("a", "t2", Some("t1"))
     };
