@@ -72,9 +72,6 @@ impl ReplyText {
 
     fn push_token(&mut self, tag: Option<ReasoningTag>, bytes: &[u8]) -> Split {
         self.tokens += 1;
-        if self.splitter.is_before_answer() {
-            self.thinking_tokens = self.tokens;
-        }
         let split = match tag {
             // No character goes on behind a tag.
             Some(tag) => {
@@ -90,6 +87,9 @@ impl ReplyText {
                 self.splitter.push(&text)
             }
         };
+        if self.splitter.is_before_answer() {
+            self.thinking_tokens = self.tokens;
+        }
         self.keep(split)
     }
 
@@ -146,12 +146,12 @@ mod tests {
             ReplyStart::Open,
             &[Ok(b"<th"), Ok(b"ink>\n"), Ok(b"two"), Ok(b"\n</think"), Ok(b">\n\n"), Ok(b"Four.")],
         );
-        assert_eq!(text.into_parts(), ("Four.".into(), thought("two", 6)));
+        assert_eq!(text.into_parts(), ("Four.".into(), thought("two", 5)));
         let control = reply(
             ReplyStart::Open,
             &[Err(ReasoningTag::Open), Ok(b"two"), Err(ReasoningTag::Close), Ok(b"Four"), Ok(b".")],
         );
-        assert_eq!(control.into_parts(), ("Four.".into(), thought("two", 4)));
+        assert_eq!(control.into_parts(), ("Four.".into(), thought("two", 3)));
     }
 
     #[test]

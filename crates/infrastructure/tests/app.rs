@@ -150,6 +150,45 @@ async fn an_answer_streams_and_the_pieces_are_the_whole() {
 }
 
 #[tokio::test]
+async fn what_is_thought_reaches_the_front_ends_and_no_prompt() {
+    let dir = tempfile::tempdir().unwrap();
+    let model = Scripted::thinking("pigeons or doves", "It is doves.", std::time::Duration::ZERO);
+    let client = connect(dir.path(), model.clone()).await;
+    let mut pushes = client.subscribe();
+    let session = minutes(&client).await;
+    let reply = client.request(say(&session, "What is it?", ChatMode::Chat)).await;
+    let ServerMessage::RouterResponse { content, turn_id, .. } = reply else {
+        panic!("no answer");
+    };
+    assert_eq!(content, "It is doves.");
+    let mut thought = String::new();
+    while let Ok(message) = pushes.try_recv() {
+        if let ServerMessage::ThinkingDelta { turn_id: of, text, .. } = message
+            && of == turn_id
+        {
+            thought.push_str(&text);
+        }
+    }
+    assert_eq!(thought, "pigeons or doves");
+    let turn = open(&client, &session).await.turns.pop().unwrap();
+    let thinking = turn.thinking.unwrap();
+    assert_eq!((thinking.text, thinking.tokens), (thought, 3));
+
+    done(&client, start(&session)).await;
+    let run = run_is(&mut pushes, &session, WorkflowStatus::Completed).await;
+    let thinking = run.stages[0].thinking.clone().unwrap();
+    assert_eq!(thinking.tokens, 3);
+    let read = ClientMessage::ReadBlob { session_id: session.clone(), hash: thinking.hash };
+    let ServerMessage::Blob(blob) = client.request(read).await else { panic!() };
+    assert_eq!(blob.text, "pigeons or doves");
+    client.request(say(&session, "And now?", ChatMode::Chat)).await;
+    let seen = model.seen.lock().unwrap().clone();
+    assert_eq!(seen.len(), 5);
+    assert!(seen.iter().all(|prompt| !prompt.contains("pigeons")), "{seen:?}");
+    client.shutdown().await;
+}
+
+#[tokio::test]
 async fn stopping_an_answer_keeps_its_text_and_leaves_other_sessions_alone() {
     let dir = tempfile::tempdir().unwrap();
     let client = connect(dir.path(), slow()).await;

@@ -12,7 +12,7 @@ use correx_context::testing::WordEncoder;
 use correx_events::SessionId;
 use correx_inference::{
     FinishReason, InferenceCancellationToken, InferenceError, InferenceProvider, InferenceRequest,
-    InferenceResponse, ModelCapability, ModelDescription, StreamEvent, StreamSink,
+    InferenceResponse, ModelCapability, ModelDescription, StreamEvent, StreamSink, Thinking,
 };
 use correx_infrastructure::{Client, ConnectOptions, Engine};
 use correx_protocol::{
@@ -24,6 +24,7 @@ use tokio::sync::broadcast;
 /// Answers with words, one at a time.
 pub struct Scripted {
     encoder: Arc<WordEncoder>,
+    thinking: &'static str,
     answer: String,
     pace: Duration,
     /// Prompts as the model saw them.
@@ -32,8 +33,14 @@ pub struct Scripted {
 
 impl Scripted {
     pub fn new(answer: &str, pace: Duration) -> Arc<Self> {
+        Self::thinking("", answer, pace)
+    }
+
+    /// Thinks this before every answer.
+    pub fn thinking(thinking: &'static str, answer: &str, pace: Duration) -> Arc<Self> {
         Arc::new(Self {
             encoder: Arc::default(),
+            thinking,
             answer: answer.into(),
             pace,
             seen: Mutex::default(),
@@ -82,6 +89,12 @@ impl InferenceProvider for Scripted {
         sink.send(StreamEvent::Prompt { done: total, total });
         let (mut text, mut output_tokens) = (String::new(), 0);
         let mut finish_reason = FinishReason::Stop;
+        for word in self.thinking.split_inclusive(' ') {
+            output_tokens += 1;
+            sink.send(StreamEvent::Thinking { text: word.into(), tokens: output_tokens });
+        }
+        let thinking = (!self.thinking.is_empty())
+            .then(|| Thinking { text: self.thinking.into(), tokens: output_tokens });
         for word in self.answer.split_inclusive(' ') {
             tokio::select! {
                 () = cancel.cancelled() => {}
@@ -97,7 +110,7 @@ impl InferenceProvider for Scripted {
         }
         Ok(InferenceResponse {
             text,
-            thinking: None,
+            thinking,
             finish_reason,
             prompt_ids,
             reused_tokens: 0,
