@@ -298,8 +298,9 @@ impl Vocabulary {
     /// Whether `text` is a token that is no piece of a word: a control token, or a text that is
     /// always one token.
     pub(crate) fn is_own_token(&self, text: &str) -> bool {
-        self.texts.iter().zip(&self.kinds).any(|(token, kind)| {
-            token == text && matches!(kind, TokenKind::Control | TokenKind::UserDefined)
+        (0u32..).zip(&self.kinds).any(|(id, kind)| {
+            matches!(kind, TokenKind::Control | TokenKind::UserDefined)
+                && self.text(id) == Some(text)
         })
     }
 
