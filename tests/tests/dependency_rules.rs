@@ -141,6 +141,12 @@ fn gguf_depends_on_nothing_of_ours_and_on_no_engine() {
 }
 
 #[test]
+fn jinja_depends_on_nothing_of_ours_and_touches_no_outside_world() {
+    assert_ours("correx-jinja", &[]);
+    assert_no_outside_world("correx-jinja");
+}
+
+#[test]
 fn router_depends_on_events_context_inference_and_sessions_and_nothing_else_of_ours() {
     assert_ours(
         "correx-router",

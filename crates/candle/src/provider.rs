@@ -19,7 +19,7 @@ use crate::checksum;
 use crate::decoder::{ConfigError, Decoder, DecoderConfig, WeightsError};
 use crate::engine::{Engine, Job};
 use crate::prompt::ChatEncoder;
-use crate::template::ChatTemplate;
+use crate::template::{self, ChatTemplate, ModelFacts};
 use crate::threads::compute_threads;
 use crate::tokenizer::{Vocabulary, VocabularyError};
 use correx_gguf::{Gguf, InspectError, inspect};
@@ -146,12 +146,9 @@ impl CandleProvider {
         let loaded = Loaded::new(&gguf, options.threads, &options.cancel, progress)?;
         let window =
             options.context_limit.unwrap_or(usize::MAX).min(loaded.decoder.config().context);
-        let template = ChatTemplate::new(
-            gguf.text("tokenizer.chat_template"),
-            loaded.vocabulary.bos_text().unwrap_or_default(),
-            loaded.vocabulary.eos_text().unwrap_or_default(),
-            options.clock,
-        );
+        let (bos, eos) = (loaded.vocabulary.bos_text(), loaded.vocabulary.eos_text());
+        let facts = ModelFacts::from_gguf(&gguf, bos, eos);
+        let template = ChatTemplate::new(template::source_in(&gguf), &facts, options.clock);
         let threads = loaded.decoder.threads();
         let description = ModelDescription {
             name: options.name.unwrap_or_else(|| name(&gguf)),

@@ -1,164 +1,205 @@
 //! A model's chat template, rendered where it can do no harm.
 //!
-//! Templates are programs that came with a download. They see the messages, have so much fuel and
-//! so much output, and reach nothing else.
+//! Templates are programs that came with a download. They see the messages, have so much fuel, and
+//! reach nothing else ([`correx_jinja`]). A template is believed after it was seen to work: what it
+//! cannot take (system messages, two messages of one speaker in a row, content that is plain text) is
+//! found out once, and messages are put into the shape that it takes.
+//!
+//! - [`shape`]: that shape.
+//! - [`builtin`]: templates for files that have none, or a broken one.
 
-mod json;
+pub mod builtin;
+mod shape;
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
-use correx_context::{EncodeError, Role};
+use correx_context::{ChatMessage, EncodeError, Role};
 use correx_events::Clock;
+use correx_gguf::Gguf;
 use correx_inference::ThinkingMode;
-use minijinja::{Environment, Error, ErrorKind, Value, context};
-use serde::Serialize;
+use correx_jinja::{ErrorKind, Fuel, Template, Text, Value};
 
-/// The form that is used when a file brings no template, or one that does not work.
-const CHATML: &str = "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' + message['content'] + '<|im_end|>' + '\n' }}{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}";
+pub use shape::{ContentForm, Shape, SystemRole, Turns};
 
-/// Instructions that one rendering may take.
-const FUEL: u64 = 5_000_000;
-/// Output that a template may add to what it is given, in bytes.
-const OUTPUT: usize = 1 << 20;
-/// The longest template that is looked at, in bytes.
-const LONGEST: usize = 1 << 20;
-const NAME: &str = "chat";
+/// What one rendering may use up beside what it is given: a second's work at most, and 32 MB.
+const FUEL: u64 = 4_000_000;
+/// What it may use up for every byte that it is given.
+const FUEL_PER_BYTE: u64 = 8;
 
-/// One message as templates see it.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct TemplateMessage {
-    /// The role's name.
-    pub role: &'static str,
-    /// What is said.
-    pub content: String,
+/// What is known about a model beside its template.
+#[derive(Debug, Clone, Default)]
+pub struct ModelFacts<'a> {
+    /// The text of the token that begins a sequence.
+    pub bos: &'a str,
+    /// The text of the token that ends one.
+    pub eos: &'a str,
+    /// The model's name and architecture.
+    pub names: Vec<&'a str>,
+    /// How its vocabulary splits text (`tokenizer.ggml.pre`).
+    pub pre: &'a str,
+    /// Those of its tokens that tell a chat format.
+    pub marks: Vec<&'a str>,
 }
 
-/// How a template wants the system's words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SystemRole {
-    /// As a message of its own.
-    Own,
-    /// It refuses system messages: they go in front of the first user message.
-    Merged,
+impl<'a> ModelFacts<'a> {
+    /// What a file says; `bos` and `eos` are its vocabulary's.
+    pub fn from_gguf(gguf: &'a Gguf, bos: Option<&'a str>, eos: Option<&'a str>) -> Self {
+        let keys = ["general.architecture", "general.name", "general.basename", "general.finetune"];
+        Self {
+            bos: bos.unwrap_or_default(),
+            eos: eos.unwrap_or_default(),
+            names: keys.iter().filter_map(|key| gguf.text(key)).collect(),
+            pre: gguf.text("tokenizer.ggml.pre").unwrap_or_default(),
+            marks: gguf
+                .texts("tokenizer.ggml.tokens")
+                .map(|tokens| tokens.iter().filter(|token| builtin::is_mark(token)).collect())
+                .unwrap_or_default(),
+        }
+    }
+}
+
+/// The file's template: the default one where there are several.
+pub fn source_in(gguf: &Gguf) -> Option<&str> {
+    const KEY: &str = "tokenizer.chat_template";
+    let named = |name: &str| gguf.text(&format!("{KEY}.{name}"));
+    gguf.text(KEY).or_else(|| named("default")).or_else(|| {
+        let names = gguf.texts("tokenizer.chat_templates")?;
+        // Those for tools and documents expect what a chat has not.
+        names.iter().filter(|name| !matches!(*name, "tool_use" | "rag")).find_map(named)
+    })
 }
 
 /// A template that was seen to work.
 pub struct ChatTemplate {
-    environment: Environment<'static>,
+    program: Template,
     source: String,
     bos: String,
     eos: String,
-    system: SystemRole,
+    shape: Shape,
+    stop_text: Option<&'static str>,
     notice: Option<String>,
+    clock: Arc<dyn Clock>,
 }
 
 impl ChatTemplate {
-    /// Takes the file's template; a missing or broken one is replaced by ChatML, and
-    /// [`notice`](Self::notice) says so.
-    ///
-    /// `bos` and `eos` are the texts that templates may ask for; `clock` tells them the date.
-    pub fn new(source: Option<&str>, bos: &str, eos: &str, clock: Arc<dyn Clock>) -> Self {
+    /// Takes the file's template; a missing or broken one is replaced by the built-in one that fits
+    /// the vocabulary best, and [`notice`](Self::notice) says so. `clock` tells templates the date.
+    pub fn new(source: Option<&str>, facts: &ModelFacts<'_>, clock: Arc<dyn Clock>) -> Self {
         let problem = match source {
             None => "The model's file has no chat template".to_owned(),
-            Some(source) => match Self::working(source, bos, eos, clock.clone()) {
+            Some(source) => match Self::working(source, facts, clock.clone()) {
                 Ok(template) => return template,
                 Err(error) => format!("The model's chat template does not work ({error})"),
             },
         };
+        let (chosen, reason) = builtin::choose(facts);
         let notice = format!(
-            "{problem}, so the general ChatML form is used. If replies look odd, choose another file of this model."
+            "{problem}, so the built-in form {} is used, because {reason}. If replies look odd, choose another file of this model.",
+            chosen.name,
         );
-        let environment = environment(clock);
-        let mut template = Self {
-            environment,
-            source: CHATML.to_owned(),
-            bos: bos.to_owned(),
-            eos: eos.to_owned(),
-            system: SystemRole::Own,
-            notice: Some(notice),
-        };
-        // The constant above is known to parse (a test renders it).
-        let _ = template.environment.add_template(NAME, CHATML);
+        // Built-in templates are known to work (a test renders each of them); a template of
+        // nothing stands for one that does not.
+        let template = Self::working(chosen.source, facts, clock.clone());
+        let mut template = template.unwrap_or_else(|_| Self {
+            program: Template::empty(),
+            source: String::new(),
+            bos: String::new(),
+            eos: String::new(),
+            shape: Shape::default(),
+            stop_text: None,
+            notice: None,
+            clock,
+        });
+        template.stop_text = chosen.stop_text;
+        template.notice = Some(notice);
         template
     }
 
-    /// Compiles and tries `source` on a plain conversation.
-    fn working(source: &str, bos: &str, eos: &str, clock: Arc<dyn Clock>) -> Result<Self, String> {
-        if source.len() > LONGEST {
-            return Err(format!("it has {} bytes", source.len()));
-        }
-        let mut environment = environment(clock);
-        environment
-            .add_template_owned(NAME, source.to_owned())
-            .map_err(|error| first_line(&error.to_string()))?;
+    /// Reads `source` and finds out what it takes.
+    fn working(
+        source: &str,
+        facts: &ModelFacts<'_>,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Self, String> {
+        let program = Template::parse(source).map_err(|error| error.to_string())?;
         let mut template = Self {
-            environment,
+            program,
             source: source.to_owned(),
-            bos: bos.to_owned(),
-            eos: eos.to_owned(),
-            system: SystemRole::Own,
+            bos: facts.bos.to_owned(),
+            eos: facts.eos.to_owned(),
+            shape: Shape::default(),
+            stop_text: None,
             notice: None,
+            clock,
         };
-        let message = |role: Role, content: &str| TemplateMessage {
-            role: role.as_str(),
-            content: content.to_owned(),
-        };
-        let talk = [
-            message(Role::User, "probe one"),
-            message(Role::Assistant, "probe two"),
-            message(Role::User, "probe three"),
-        ];
-        let shown = template.render(&talk).map_err(|error| first_line(&error.to_string()))?;
-        if let Some(lost) = talk.iter().find(|message| !shown.contains(&message.content)) {
-            return Err(format!("it loses what the {} says", lost.role));
-        }
-        let with_system = [&[message(Role::System, "probe zero")], &talk[..]].concat();
-        if !template.render(&with_system).is_ok_and(|shown| shown.contains("probe zero")) {
-            template.system = SystemRole::Merged;
-        }
+        template.shape = shape::probe(|shape, talk| template.run(shape, talk, ThinkingMode::Auto))?;
         Ok(template)
     }
 
-    /// Renders `messages`, ending with the mark after which the assistant speaks.
-    pub fn render(&self, messages: &[TemplateMessage]) -> Result<String, EncodeError> {
+    /// Renders `messages`, ending with the mark after which the assistant speaks. Each character of
+    /// the result says which entry it belongs to; the template's own belong to none.
+    pub fn render(&self, messages: &[ChatMessage]) -> Result<Text, EncodeError> {
         self.render_for(messages, ThinkingMode::Auto)
     }
 
     /// The same, and tells templates that can switch the model's thinking whether to.
     pub fn render_for(
         &self,
-        messages: &[TemplateMessage],
+        messages: &[ChatMessage],
         thinking: ThinkingMode,
-    ) -> Result<String, EncodeError> {
-        let given: usize = messages.iter().map(|message| message.content.len()).sum();
-        let mut output =
-            Limited { bytes: Vec::new(), limit: given.saturating_mul(4).saturating_add(OUTPUT) };
-        let none = Value::from(());
-        let context = context! {
-            messages,
-            add_generation_prompt => true,
-            bos_token => self.bos,
-            eos_token => self.eos,
-            tools => none,
-            documents => none,
-            enable_thinking => match thinking {
-                ThinkingMode::Auto => Value::UNDEFINED,
-                ThinkingMode::Off => Value::from(false),
-                ThinkingMode::On => Value::from(true),
-            },
-        };
-        self.environment
-            .get_template(NAME)
-            .and_then(|template| template.render_captured_to(context, &mut output).map(drop))
-            .map_err(|error| EncodeError::Template(first_line(&error.to_string())))?;
-        String::from_utf8(output.bytes)
-            .map_err(|_| EncodeError::Template("it wrote something that is no text".into()))
+    ) -> Result<Text, EncodeError> {
+        self.run(&self.shape, messages, thinking)
     }
 
-    /// How system messages are to be given.
-    pub fn system_role(&self) -> SystemRole {
-        self.system
+    fn run(
+        &self,
+        shape: &Shape,
+        messages: &[ChatMessage],
+        thinking: ThinkingMode,
+    ) -> Result<Text, EncodeError> {
+        let messages = shape.apply(messages);
+        let given: usize =
+            messages.iter().flat_map(|message| &message.parts).map(|part| part.text.len()).sum();
+        let fuel = Fuel::new(FUEL.saturating_add(FUEL_PER_BYTE.saturating_mul(given as u64)));
+        let calendar = |format: &str| self.date(format);
+        let render = || {
+            let mut variables = vec![
+                ("messages", shape.values(&messages, &fuel)?),
+                ("add_generation_prompt", Value::Bool(true)),
+                ("bos_token", Value::text(&*self.bos, None)),
+                ("eos_token", Value::text(&*self.eos, None)),
+                ("tools", Value::None),
+                ("documents", Value::None),
+            ];
+            match thinking {
+                ThinkingMode::Auto => {}
+                ThinkingMode::Off => variables.push(("enable_thinking", Value::Bool(false))),
+                ThinkingMode::On => variables.push(("enable_thinking", Value::Bool(true))),
+            }
+            self.program.render(variables, &fuel, &calendar)
+        };
+        render().map_err(|error: correx_jinja::Error| {
+            EncodeError::Template(match error.kind {
+                ErrorKind::Refused => format!("it refuses the messages: {}", error.message),
+                _ => error.to_string(),
+            })
+        })
+    }
+
+    /// The local date, in Python's `strftime` format.
+    fn date(&self, format: &str) -> Result<String, String> {
+        let now = self.clock.now().to_zoned_datetime(jiff::tz::TimeZone::system());
+        jiff::fmt::strtime::format(format, &now).map_err(|error| error.to_string())
+    }
+
+    /// What the template takes.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Text that ends a reply, where no token does: the model begins to speak for the person.
+    pub fn stop_text(&self) -> Option<&'static str> {
+        self.stop_text
     }
 
     /// What a person should know about the template, when there is something.
@@ -172,47 +213,9 @@ impl ChatTemplate {
     }
 }
 
-fn environment(clock: Arc<dyn Clock>) -> Environment<'static> {
-    let mut environment = Environment::new();
-    // As Hugging Face renders chat templates.
-    environment.set_trim_blocks(true);
-    environment.set_lstrip_blocks(true);
-    environment.set_fuel(Some(FUEL));
-    environment.set_unknown_method_callback(minijinja_contrib::pycompat::unknown_method_callback);
-    environment.add_filter("tojson", json::to_json);
-    environment.add_function("raise_exception", |message: String| -> Result<Value, Error> {
-        Err(Error::new(ErrorKind::InvalidOperation, message))
-    });
-    environment.add_function("strftime_now", move |format: String| -> Result<String, Error> {
-        let now = clock.now().to_zoned_datetime(jiff::tz::TimeZone::system());
-        jiff::fmt::strtime::format(format, &now)
-            .map_err(|error| Error::new(ErrorKind::InvalidOperation, error.to_string()))
-    });
-    environment
-}
-
-fn first_line(text: &str) -> String {
-    text.lines().next().unwrap_or_default().to_owned()
-}
-
-/// Takes so many bytes and then fails.
-struct Limited {
-    bytes: Vec<u8>,
-    limit: usize,
-}
-
-impl Write for Limited {
-    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
-        if self.bytes.len() + piece.len() > self.limit {
-            return Err(io::Error::other("the template writes too much"));
-        }
-        self.bytes.extend_from_slice(piece);
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// A message for trying out a template.
+fn said(role: Role, text: &str) -> ChatMessage {
+    ChatMessage::new(role, 0, text)
 }
 
 #[cfg(test)]

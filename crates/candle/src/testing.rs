@@ -5,7 +5,24 @@ use std::path::PathBuf;
 use tokenizers::models::bpe::BPE;
 use tokenizers::{AddedToken, PreTokenizerWrapper, Tokenizer};
 
+use correx_events::{Clock, Timestamp};
 use correx_gguf::{Gguf, inspect};
+
+/// A clock that stands still: on 4 July 2025, unless it is set.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FixedClock(pub(crate) Timestamp);
+
+impl Default for FixedClock {
+    fn default() -> Self {
+        Self(Timestamp::from_second(1_751_630_400).unwrap())
+    }
+}
+
+impl Clock for FixedClock {
+    fn now(&self) -> Timestamp {
+        self.0
+    }
+}
 
 /// The default model's file.
 pub(crate) fn default_model() -> PathBuf {

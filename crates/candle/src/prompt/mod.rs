@@ -5,31 +5,23 @@
 //! counted where it begins: an entry owns the ids that begin inside its text, the rest are the
 //! template's.
 //!
-//! How: the parts are rendered between *marks*, characters that occur nowhere else, and control
-//! tokens' texts inside them are broken up by one more such character ([`marks`]). (When a template
-//! cuts a part in two, a second rendering settles which control tokens are its own.) The rendering
-//! is then cut at the control tokens that are still whole, marks and breakers are taken out, and
-//! what is left is encoded as plain text with its owners remembered ([`ownership`]).
-
-mod marks;
-mod ownership;
+//! How: a rendered template says of each character where it comes from ([`correx_jinja::Text`]).
+//! Control tokens are looked for in the template's own stretches only; what is between them is
+//! encoded as plain text, across owners, as the model was trained on it.
 
 use std::ops::Range;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use correx_context::{
-    ChatMessage, EncodeError, EncodedPrompt, MessagePart, PromptEncoder, ReplyStart, Role,
-    TokenCounter,
+    ChatMessage, EncodeError, EncodedPrompt, PromptEncoder, ReplyStart, TokenCounter,
 };
 use correx_inference::ThinkingMode;
+use correx_jinja::Text;
 
 use crate::reasoning::Reasoning;
-use crate::template::{ChatTemplate, SystemRole, TemplateMessage};
+use crate::template::ChatTemplate;
 use crate::tokenizer::{Strip, Vocabulary, is_blank};
-
-use marks::{Blanks, Guard, Marks, Placed};
-use ownership::Piece;
 
 /// Renders and encodes as one model does. Cheap to share between threads.
 pub struct ChatEncoder {
@@ -39,39 +31,53 @@ pub struct ChatEncoder {
     reasoning: Option<Reasoning>,
 }
 
-/// Finds control tokens in rendered text.
+/// Finds control tokens in the template's text.
 struct ControlTokens {
-    /// Leftmost-longest, for cutting.
-    cut: AhoCorasick,
-    /// Every occurrence, for breaking.
-    all: AhoCorasick,
+    /// Leftmost-longest.
+    texts: AhoCorasick,
     ids: Vec<u32>,
-    texts: Vec<String>,
-    /// The characters that they begin with.
-    firsts: Vec<char>,
 }
 
 impl ControlTokens {
     fn new(vocabulary: &Vocabulary) -> Result<Self, EncodeError> {
-        let (texts, ids): (Vec<String>, Vec<u32>) =
-            vocabulary.control_tokens().map(|(text, id)| (text.to_owned(), id)).unzip();
-        let build = |kind| {
-            AhoCorasick::builder()
-                .match_kind(kind)
-                .build(&texts)
-                .map_err(|error| EncodeError::Tokenizer(error.to_string()))
-        };
-        let mut firsts: Vec<char> = texts.iter().filter_map(|text| text.chars().next()).collect();
-        firsts.sort_unstable();
-        firsts.dedup();
-        Ok(Self {
-            cut: build(MatchKind::LeftmostLongest)?,
-            all: build(MatchKind::Standard)?,
-            ids,
-            texts,
-            firsts,
-        })
+        let (texts, ids): (Vec<&str>, Vec<u32>) = vocabulary.control_tokens().unzip();
+        let texts = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(texts)
+            .map_err(|error| EncodeError::Tokenizer(error.to_string()))?;
+        Ok(Self { texts, ids })
     }
+
+    /// Cuts `rendered` into control tokens and plain text.
+    fn cut(&self, rendered: &Text) -> Vec<Piece> {
+        let mut pieces = Vec::new();
+        let mut plain = 0;
+        for (run, origin) in rendered.runs() {
+            if origin.is_some() {
+                continue;
+            }
+            for found in self.texts.find_iter(&rendered.as_str()[run.clone()]) {
+                let (start, end) = (run.start + found.start(), run.start + found.end());
+                if plain < start {
+                    pieces.push(Piece::Plain(rendered.part(plain..start)));
+                }
+                pieces.push(Piece::Control(self.ids[found.pattern().as_usize()]));
+                plain = end;
+            }
+        }
+        if plain < rendered.len() {
+            pieces.push(Piece::Plain(rendered.part(plain..rendered.len())));
+        }
+        pieces
+    }
+}
+
+/// A stretch of a rendered prompt.
+enum Piece {
+    /// A control token of the template's.
+    Control(u32),
+    /// Plain text of any owner.
+    Plain(Text),
 }
 
 impl ChatEncoder {
@@ -105,31 +111,19 @@ impl ChatEncoder {
         }
     }
 
-    /// Renders the marked messages.
-    fn render(
-        &self,
-        thinking: ThinkingMode,
-        shaped: &[(Role, Vec<MessagePart>)],
-        marks: &Marks,
-        blanks: Blanks,
-        guard: Guard,
-    ) -> Result<(Placed, String), EncodeError> {
-        let mut placed = Placed::default();
-        let marked: Vec<TemplateMessage> = shaped
-            .iter()
-            .map(|(role, parts)| TemplateMessage {
-                role: role.as_str(),
-                content: placed.message(marks, &self.control.all, parts, blanks, guard),
-            })
-            .collect();
-        Ok((placed, self.template.render_for(&marked, thinking)?))
+    /// Where the template's own words at the end of the prompt leave the model.
+    fn reply_start(&self, rendered: &Text) -> ReplyStart {
+        let Some(reasoning) = self.reasoning else { return ReplyStart::Open };
+        let said = rendered.runs().filter(|(_, origin)| origin.is_some()).last();
+        let tail = said.map_or(0, |(run, _)| run.end);
+        reasoning.tags().reply_start(&rendered.as_str()[tail..])
     }
 
     /// What is left of `text`, the piece at `place`, when the control tokens on both sides have
     /// taken white space away.
     fn kept_beside_control(&self, pieces: &[Piece], place: usize, text: &str) -> Range<usize> {
         let strip = |place: Option<usize>| match place.and_then(|place| pieces.get(place)) {
-            Some(Piece::Control(pattern)) => self.vocabulary.strip(self.control.ids[*pattern]),
+            Some(Piece::Control(id)) => self.vocabulary.strip(*id),
             _ => Strip::default(),
         };
         let mut kept = 0..text.len();
@@ -140,32 +134,6 @@ impl ChatEncoder {
             kept.end = kept.start + text[kept.start..].trim_end_matches(is_blank).len();
         }
         kept
-    }
-
-    /// The messages as the template can take them.
-    fn shaped(&self, messages: &[ChatMessage]) -> Vec<(Role, Vec<MessagePart>)> {
-        let mut shaped: Vec<(Role, Vec<MessagePart>)> =
-            messages.iter().map(|message| (message.role, message.parts.clone())).collect();
-        if self.template.system_role() == SystemRole::Merged {
-            let mut system = Vec::new();
-            shaped.retain_mut(|(role, parts)| {
-                let own = *role != Role::System;
-                if !own {
-                    system.append(parts);
-                }
-                own
-            });
-            if let Some(last) = system.last_mut() {
-                last.text.push_str("\n\n");
-                match shaped.iter_mut().find(|(role, _)| *role == Role::User) {
-                    Some((_, parts)) => {
-                        parts.splice(0..0, system);
-                    }
-                    None => shaped.insert(0, (Role::User, system)),
-                }
-            }
-        }
-        shaped
     }
 }
 
@@ -208,86 +176,32 @@ impl PromptEncoder for Switched {
 }
 
 impl ChatEncoder {
-    /// Where the template's own words at the end of the prompt leave the model.
-    fn reply_start(&self, pieces: &[Piece]) -> ReplyStart {
-        let Some(reasoning) = self.reasoning else { return ReplyStart::Open };
-        let mut tail = String::new();
-        for piece in pieces.iter().rev() {
-            match piece {
-                Piece::Control(pattern) => {
-                    tail.insert_str(0, &self.control.texts[*pattern])
-                }
-                Piece::Plain { text, owners } => {
-                    let owned = owners.iter().rposition(Option::is_some).map_or(0, |last| last + 1);
-                    tail.insert_str(0, text.get(owned..).unwrap_or_default());
-                    if owned > 0 {
-                        break;
-                    }
-                }
-            }
-        }
-        reasoning.tags().reply_start(&tail)
-    }
-
     fn encode_for(
         &self,
         thinking: ThinkingMode,
         messages: &[ChatMessage],
         entries: usize,
     ) -> Result<EncodedPrompt, EncodeError> {
-        let shaped = self.shaped(messages);
-        let marks = Marks::beside(
-            shaped
-                .iter()
-                .flat_map(|(_, parts)| parts)
-                .map(|part| part.text.as_str())
-                .chain([self.template.source()])
-                .chain(self.control.texts.iter().map(String::as_str)),
-            &self.control.firsts,
-        )?;
-        let (placed, rendered) =
-            self.render(thinking, &shaped, &marks, Blanks::Keep, Guard::Break)?;
-        // A second look without white space at the edges shows which of it is the template's own.
-        let bare = match placed.has_trimmable() {
-            true => {
-                let bare = self.render(thinking, &shaped, &marks, Blanks::Drop, Guard::Break);
-                bare.ok().map(|(_, bare)| bare)
-            }
-            false => None,
-        };
-        let cut = &self.control.cut;
-        let mut pieces = ownership::pieces(&rendered, bare.as_deref(), &marks, &placed, cut);
-        if ownership::has_torn_parts(&rendered, &marks) {
-            // Where a part was cut, a token may have been made of what is left of it. The template
-            // itself has those that it also has when content cannot begin one.
-            let (placed, shielded) =
-                self.render(thinking, &shaped, &marks, Blanks::Keep, Guard::Shield)?;
-            let certain = ownership::pieces(&shielded, None, &marks, &placed, cut);
-            if !ownership::controls(&certain).eq(ownership::controls(&pieces)) {
-                pieces = certain;
-            }
-        }
+        let rendered = self.template.render_for(messages, thinking)?;
         let mut prompt = EncodedPrompt {
             entry_tokens: vec![0; entries],
-            reply_start: self.reply_start(&pieces),
+            reply_start: self.reply_start(&rendered),
             ..Default::default()
         };
-        for place in 0..pieces.len() {
-            match &pieces[place] {
-                Piece::Control(pattern) => {
-                    prompt.ids.push(self.control.ids[*pattern]);
+        let pieces = self.control.cut(&rendered);
+        for (place, piece) in pieces.iter().enumerate() {
+            match piece {
+                Piece::Control(id) => {
+                    prompt.ids.push(*id);
                     prompt.template_tokens += 1;
                 }
-                Piece::Plain { text, owners } => {
-                    let kept = self.kept_beside_control(&pieces, place, text);
-                    let (ids, starts) = self.vocabulary.encode_with_starts(&text[kept.clone()])?;
-                    let owners = &owners[kept];
+                Piece::Plain(text) => {
+                    let kept = self.kept_beside_control(&pieces, place, text.as_str());
+                    let plain = &text.as_str()[kept.clone()];
+                    let (ids, starts) = self.vocabulary.encode_with_starts(plain)?;
                     for start in starts {
-                        match owners
-                            .get(start)
-                            .and_then(|owner| *owner)
-                            .and_then(|entry| prompt.entry_tokens.get_mut(entry))
-                        {
+                        let owner = text.origin(kept.start + start);
+                        match owner.and_then(|entry| prompt.entry_tokens.get_mut(entry)) {
                             Some(count) => *count += 1,
                             None => prompt.template_tokens += 1,
                         }
@@ -306,5 +220,7 @@ impl ChatEncoder {
     }
 }
 
+#[cfg(test)]
+mod packs;
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-use correx_events::SystemClock;
+use correx_context::{MessagePart, Role};
 use proptest::prelude::*;
 use proptest::test_runner::TestRunner;
 use tokenizers::pre_tokenizers::byte_level::ByteLevel;
@@ -6,7 +6,8 @@ use tokenizers::pre_tokenizers::digits::Digits;
 use tokenizers::pre_tokenizers::sequence::Sequence;
 
 use super::*;
-use crate::testing::{default_gguf, reference_tokenizer};
+use crate::template::ModelFacts;
+use crate::testing::{FixedClock, default_gguf, reference_tokenizer};
 
 const TRIMMING: &str = "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content | trim }}<|im_end|>\n{% endfor %}<|im_start|>assistant\n";
 /// Answers keep only what stands behind `</think>`; the last message comes twice, once in front.
@@ -24,7 +25,8 @@ fn bench() -> Bench {
     let gguf = default_gguf();
     let vocabulary = Arc::new(Vocabulary::from_gguf(&gguf).unwrap());
     let encoder = |source: &str| {
-        let template = ChatTemplate::new(Some(source), "", "", Arc::new(SystemClock));
+        let clock = Arc::new(FixedClock::default());
+        let template = ChatTemplate::new(Some(source), &ModelFacts::default(), clock);
         assert_eq!(template.notice(), None, "{source}");
         ChatEncoder::new(vocabulary.clone(), template).unwrap()
     };
@@ -39,11 +41,7 @@ fn bench() -> Bench {
 }
 
 fn plain_rendering(encoder: &ChatEncoder, messages: &[ChatMessage]) -> String {
-    let messages: Vec<TemplateMessage> = messages
-        .iter()
-        .map(|message| TemplateMessage { role: message.role.as_str(), content: message.content() })
-        .collect();
-    encoder.template.render(&messages).unwrap()
+    encoder.template.render(messages).unwrap().as_str().to_owned()
 }
 
 fn message(role: Role, parts: &[(usize, &str)]) -> ChatMessage {
@@ -100,7 +98,11 @@ fn the_templates_own_last_words_say_where_the_reply_begins(bench: &Bench) {
     let turns =
         "{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_end|>\n{% endfor %}";
     let encoder = |source: String| {
-        let template = ChatTemplate::new(Some(&source), "", "", Arc::new(SystemClock));
+        let template = ChatTemplate::new(
+            Some(&source),
+            &ModelFacts::default(),
+            Arc::new(FixedClock::default()),
+        );
         assert_eq!(template.notice(), None, "{source}");
         Arc::new(ChatEncoder::new(bench.own.vocabulary.clone(), template).unwrap())
     };
