@@ -60,6 +60,16 @@ export const model: ModelView = {
   file_bytes: 98_362_432,
   sha256: 'b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53',
   notice: 'A small model for trying things out: it makes mistakes that larger ones do not make.',
+  memory: {
+    need: 541_000_000,
+    weights: 99_000_000,
+    vocabulary: 38_000_000,
+    cache: 377_000_000,
+    scratch: 27_000_000,
+    held: 320_000_000,
+    available: 9_000_000_000,
+  },
+  next: null,
 };
 
 export const failedModel: ModelView = {

@@ -19,6 +19,8 @@ const MODEL = {
   file_bytes: null,
   sha256: null,
   notice: null,
+  memory: null,
+  next: null,
 } as const;
 
 /** An engine of one session; requests are recorded, and answered by `replies` where it knows one. */

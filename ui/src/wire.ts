@@ -206,7 +206,15 @@ session_id: string,
 /**
  * The answer.
  */
-turn_id: string, } | { "type": "get_model" };
+turn_id: string, } | { "type": "get_model" } | { "type": "list_models" } | { "type": "use_model", 
+/**
+ * Its id, or the path of a GGUF file.
+ */
+model: string, 
+/**
+ * What to do while something is being generated.
+ */
+when: SwitchTime | null, } | { "type": "load_model" } | { "type": "unload_model" };
 
 export type ContextView = { 
 /**
@@ -340,11 +348,67 @@ bytes: number, };
 
 export type Layer = "L0" | "L1" | "L2";
 
+export type MemoryView = { 
+/**
+ * The most that the model takes, with a full context.
+ */
+need: number, 
+/**
+ * Its weights.
+ */
+weights: number, 
+/**
+ * Its tokenizer.
+ */
+vocabulary: number, 
+/**
+ * Keys and values of a full context.
+ */
+cache: number, 
+/**
+ * What a step computes with.
+ */
+scratch: number, 
+/**
+ * What the whole program holds now; absent where the system does not tell.
+ */
+held: number | null, 
+/**
+ * What the machine can still give; absent where the system does not tell.
+ */
+available: number | null, };
+
+export type ModelChoice = { 
+/**
+ * Its id, or the path of its file: what `use_model` takes.
+ */
+id: string, 
+/**
+ * For people.
+ */
+name: string, 
+/**
+ * Its file on this machine; absent when it has to be got first.
+ */
+path: string | null, 
+/**
+ * The file's size in bytes.
+ */
+bytes: number, 
+/**
+ * One line that helps to choose; absent when nothing is known.
+ */
+good_for: string | null, 
+/**
+ * Whether it is the one that is used now.
+ */
+in_use: boolean, };
+
 export type ModelState = { "kind": "loading", 
 /**
  * From 0 to 1.
  */
-fraction: number, } | { "kind": "ready" } | { "kind": "failed", 
+fraction: number, } | { "kind": "ready" } | { "kind": "unloaded" } | { "kind": "failed", 
 /**
  * Why, and what to do.
  */
@@ -394,7 +458,15 @@ sha256: string | null,
 /**
  * Something to know about it.
  */
-notice: string | null, };
+notice: string | null, 
+/**
+ * What it needs and what is held.
+ */
+memory: MemoryView | null, 
+/**
+ * The name of the model that takes over when what runs has ended.
+ */
+next: string | null, };
 
 export type NoteView = { 
 /**
@@ -586,7 +658,11 @@ note_id: string | null, } | { "type": "draft" } & DraftView | { "type": "blob" }
 /**
  * One JSON object per event, verbatim, in order.
  */
-lines: Array<string>, } | { "type": "context" } & ContextView | { "type": "model" } & ModelView | { "type": "done" } | { "type": "error" } & ProtocolError | { "type": "session_changed" } & SessionSummary | { "type": "session_deleted", 
+lines: Array<string>, } | { "type": "context" } & ContextView | { "type": "model" } & ModelView | { "type": "models", 
+/**
+ * The default first.
+ */
+models: Array<ModelChoice>, } | { "type": "done" } | { "type": "error" } & ProtocolError | { "type": "session_changed" } & SessionSummary | { "type": "session_deleted", 
 /**
  * Which one.
  */
@@ -841,6 +917,8 @@ stage_id: string | null,
  * How far it reaches from there.
  */
 scope: SteerScope, };
+
+export type SwitchTime = "after_run" | "now";
 
 export type ThinkingView = { 
 /**

@@ -68,7 +68,7 @@ pub enum BenchError {
 
 /// Measures the model at `path`: greedy, a fixed pseudo-random prompt, nothing streamed, one run.
 pub fn bench(path: &Path, plan: BenchPlan) -> Result<BenchReport, BenchError> {
-    let before = memory::resident_mib();
+    let before = memory::resident_bytes();
     memory::forget_peak();
     let begun = Instant::now();
     let model = RawModel::load_with(path, plan.threads, |_| {})?;
@@ -96,7 +96,9 @@ pub fn bench(path: &Path, plan: BenchPlan) -> Result<BenchReport, BenchError> {
         reply_tps,
         reply_after_prompt_tps,
         load_s,
-        peak_rss_mib: memory::peak_mib().zip(before).map(|(peak, before)| peak - before),
+        peak_rss_mib: memory::peak_bytes()
+            .zip(before)
+            .map(|(peak, before)| peak.saturating_sub(before) as f64 / f64::from(1 << 20)),
         prompt_tokens: prompt,
         reply_tokens: reply,
         threads: model.threads(),

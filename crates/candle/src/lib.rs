@@ -12,13 +12,14 @@
 //! - [`reasoning`]: [`Reasoning`], how a model marks what it thinks before its answer.
 //! - `engine`: the thread that owns the model and steps sequences.
 //! - [`raw`]: [`RawModel`], ids in and ids out, without any of the above; [`bench`](mod@bench) measures it.
-//! - [`threads`], [`checksum`], `memory`: what is known about the process and the file.
+//! - [`memory`]: what a model needs, what there is, and which context fits.
+//! - [`threads`], [`checksum`]: what is known about the process and the file.
 
 pub mod bench;
 pub mod checksum;
 pub mod decoder;
 mod engine;
-mod memory;
+pub mod memory;
 pub mod prompt;
 pub mod provider;
 pub mod raw;
@@ -35,7 +36,7 @@ pub mod tokenizer;
 pub use bench::{BenchError, BenchPlan, BenchReport, bench};
 pub use decoder::Decoder;
 pub use prompt::ChatEncoder;
-pub use provider::{CandleProvider, LoadError, LoadOptions, LoadProgress};
+pub use provider::{CandleProvider, LoadError, LoadOptions, LoadProgress, memory_plan};
 pub use raw::{RawError, RawModel};
 pub use reasoning::Reasoning;
 pub use sampler::Sampler;

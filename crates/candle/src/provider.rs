@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
+use std::thread::JoinHandle;
 
 use async_trait::async_trait;
 use correx_context::{EncodeError, PromptEncoder};
@@ -18,6 +19,9 @@ use tokio::sync::oneshot;
 use crate::checksum;
 use crate::decoder::{ConfigError, Decoder, DecoderConfig, WeightsError};
 use crate::engine::{Engine, Job};
+use crate::memory::{
+    DoesNotFit, MachineMemory, MemoryNeed, MemoryPlan, Overcommit, choose_context,
+};
 use crate::prompt::ChatEncoder;
 use crate::template::{self, ChatTemplate, ModelFacts};
 use crate::threads::compute_threads;
@@ -70,6 +74,15 @@ pub enum LoadError {
         /// Rows of the embedding.
         rows: usize,
     },
+    /// It does not fit into memory.
+    #[error("{}: {problem}", path.display())]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// The numbers.
+        #[source]
+        problem: DoesNotFit,
+    },
     /// The control tokens cannot be searched for.
     #[error(transparent)]
     Encode(#[from] EncodeError),
@@ -98,6 +111,11 @@ pub struct LoadProgress {
 pub struct LoadOptions {
     /// The most tokens of prompt and reply together; `None`: what the model was made for.
     pub context_limit: Option<usize>,
+    /// The memory that there is for it; `None`: it is not looked at. The window may be smaller for
+    /// it, and a model that does not fit is refused before its weights are read.
+    pub machine: Option<MachineMemory>,
+    /// What to do with a model that does not fit.
+    pub overcommit: Overcommit,
     /// Threads that compute; `None`: [`compute_threads`].
     pub threads: Option<usize>,
     /// Bytes of caches that are kept for prompts that begin like an earlier one.
@@ -116,6 +134,8 @@ impl Default for LoadOptions {
     fn default() -> Self {
         Self {
             context_limit: None,
+            machine: None,
+            overcommit: Overcommit::default(),
             threads: None,
             kept_cache_bytes: 512 << 20,
             name: None,
@@ -126,10 +146,13 @@ impl Default for LoadOptions {
     }
 }
 
-/// A loaded model. Dropping it ends its thread and frees the weights; what was still running ends
-/// as cancelled.
+/// A loaded model. Dropping it ends its thread and frees the weights before it returns; what was
+/// still running ends as cancelled.
 pub struct CandleProvider {
-    jobs: mpsc::Sender<Job>,
+    /// Taken when it is dropped: then the thread ends.
+    jobs: Option<mpsc::Sender<Job>>,
+    thread: Option<JoinHandle<()>>,
+    need: MemoryNeed,
     encoder: Arc<ChatEncoder>,
     description: ModelDescription,
     sha256: Arc<OnceLock<String>>,
@@ -143,9 +166,16 @@ impl CandleProvider {
         progress: impl Fn(LoadProgress),
     ) -> Result<Self, LoadError> {
         let gguf = inspect(path)?;
-        let loaded = Loaded::new(&gguf, options.threads, &options.cancel, progress)?;
-        let window =
-            options.context_limit.unwrap_or(usize::MAX).min(loaded.decoder.config().context);
+        let threads = options.threads.unwrap_or_else(compute_threads);
+        let chosen = choose_context(
+            &memory_plan(&gguf, threads)?,
+            options.context_limit,
+            options.machine,
+            options.overcommit,
+        )
+        .map_err(|problem| LoadError::Memory { path: path.to_owned(), problem })?;
+        let window = chosen.tokens;
+        let loaded = Loaded::new(&gguf, Some(threads), &options.cancel, progress)?;
         let (bos, eos) = (loaded.vocabulary.bos_text(), loaded.vocabulary.eos_text());
         let facts = ModelFacts::from_gguf(&gguf, bos, eos);
         let template = ChatTemplate::new(template::source_in(&gguf), &facts, options.clock);
@@ -160,7 +190,7 @@ impl CandleProvider {
             context_window: window,
             parameters: gguf.parameters(),
             file_bytes: gguf.file_bytes,
-            notice: template.notice().map(str::to_owned),
+            notice: notices([template.notice().map(str::to_owned), chosen.notice()]),
         };
         let encoder = Arc::new(ChatEncoder::new(loaded.vocabulary.clone(), template)?);
         let (jobs, work) = mpsc::channel();
@@ -170,9 +200,9 @@ impl CandleProvider {
             encoder.reasoning(),
             description.device.clone(),
             window,
-            options.kept_cache_bytes,
+            chosen.spare_bytes(options.kept_cache_bytes),
         );
-        std::thread::Builder::new()
+        let thread = std::thread::Builder::new()
             .name("correx-model".into())
             .spawn(move || engine.run(&work))
             .map_err(LoadError::Thread)?;
@@ -181,15 +211,54 @@ impl CandleProvider {
             Some(known) => {
                 let _ = sha256.set(known);
             }
-            None => checksum::compute_in_background(path.to_owned(), sha256.clone()),
+            None => checksum::compute_in_background(path.to_owned(), &sha256),
         }
-        Ok(Self { jobs, encoder, description, sha256 })
+        Ok(Self {
+            jobs: Some(jobs),
+            thread: Some(thread),
+            need: chosen.need,
+            encoder,
+            description,
+            sha256,
+        })
+    }
+
+    /// What it needs, by the estimate that it was loaded by.
+    pub fn memory_need(&self) -> MemoryNeed {
+        self.need
     }
 
     /// The encoder with its vocabulary and template.
     pub fn chat_encoder(&self) -> &Arc<ChatEncoder> {
         &self.encoder
     }
+}
+
+impl Drop for CandleProvider {
+    fn drop(&mut self) {
+        self.jobs = None;
+        // A job's sink may hold the last handle; a thread cannot wait for itself.
+        if let Some(thread) = self.thread.take()
+            && thread.thread().id() != std::thread::current().id()
+        {
+            // One that panicked has ended as well.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the model of `gguf` needs when `threads` threads compute it. Reads no weights; refuses what
+/// loading would refuse for its numbers.
+pub fn memory_plan(gguf: &Gguf, threads: usize) -> Result<MemoryPlan, LoadError> {
+    let config = DecoderConfig::from_gguf(gguf)
+        .map_err(|problem| LoadError::Config { path: gguf.path.clone(), problem })?;
+    Ok(MemoryPlan::new(gguf, &config, threads))
+}
+
+/// What there is to know, one sentence after another.
+fn notices(notices: [Option<String>; 2]) -> Option<String> {
+    let notices: Vec<String> = notices.into_iter().flatten().collect();
+    (!notices.is_empty()).then(|| notices.join(" "))
 }
 
 /// Weights and vocabulary that belong together.
@@ -298,7 +367,8 @@ impl InferenceProvider for CandleProvider {
             sink,
             answer,
         };
-        self.jobs.send(job).map_err(|_| InferenceError::Gone)?;
+        let jobs = self.jobs.as_ref().ok_or(InferenceError::Gone)?;
+        jobs.send(job).map_err(|_| InferenceError::Gone)?;
         answered.await.map_err(|_| InferenceError::Gone)?
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 /// An offline workflow assistant: runs workflows with a model on this machine, talks about them
 /// while they run, and lets you steer them.
@@ -196,6 +196,33 @@ pub enum ModelCommand {
         /// A GGUF file, or any file of a split model; the default model when absent
         file: Option<PathBuf>,
     },
+    /// Which model is used, whether it is in memory, and how much of that it takes; loads nothing
+    Status,
+    /// The models that can be used or got
+    List,
+    /// Use another model from now on
+    Use {
+        /// Its id, or a GGUF file
+        #[arg(value_name = "ID|FILE")]
+        model: String,
+        /// What to do while something is being generated: wait for its end, or change at once (a
+        /// running stage begins again, no retry is used up)
+        #[arg(long, value_name = "WHEN")]
+        when: Option<When>,
+    },
+    /// Load the model, when it is not in memory
+    Load,
+    /// Free the model's memory; the next use loads it again
+    Unload,
+    /// Whether a model fits into memory, and with which context; reads no weights
+    Fit {
+        /// Its id, or a GGUF file; the default model when absent
+        #[arg(value_name = "ID|FILE")]
+        model: Option<String>,
+        /// The context in tokens; what would be used when absent
+        #[arg(long, value_name = "N", value_parser = at_least_one)]
+        context: Option<usize>,
+    },
     /// Measure how fast a model is here
     Bench {
         /// A GGUF file; the default model when absent
@@ -229,6 +256,30 @@ pub enum ModelCommand {
         #[arg(long)]
         ids: bool,
     },
+}
+
+impl ModelCommand {
+    /// Whether it is about a model file itself, and needs no data directory.
+    pub fn is_on_file(&self) -> bool {
+        !matches!(
+            self,
+            ModelCommand::Show
+                | ModelCommand::Status
+                | ModelCommand::List
+                | ModelCommand::Use { .. }
+                | ModelCommand::Load
+                | ModelCommand::Unload
+        )
+    }
+}
+
+/// When another model takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum When {
+    /// When what is being generated has ended
+    AfterRun,
+    /// At once
+    Now,
 }
 
 /// `correx demo`.

@@ -44,7 +44,7 @@ fn name_and_path(typed: &str) -> (&str, &str) {
 }
 
 /// The path from the root: the process that reads the file may stand elsewhere.
-fn whole(path: &str) -> Result<String, ProtocolError> {
+pub fn whole(path: &str) -> Result<String, ProtocolError> {
     let whole = absolute(path).map_err(|error| input(format!("{path:?} is no path: {error}")))?;
     whole
         .into_os_string()

@@ -237,7 +237,7 @@ impl LoadingDisplay {
                 bar.set_position((fraction * 100.0) as u64);
             }
             ModelState::Loading { .. } => {}
-            ModelState::Ready | ModelState::Failed { .. } => {
+            ModelState::Ready | ModelState::Unloaded | ModelState::Failed { .. } => {
                 if let Some(bar) = self.bar.take() {
                     bar.finish_and_clear();
                 }

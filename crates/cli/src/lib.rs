@@ -61,7 +61,7 @@ fn start(cli: Cli, output: &Output) -> Outcome {
         ProtocolError::new(ErrorCode::Internal, format!("the program could not start: {error}"))
     };
     match cli.command {
-        Command::Model(command) if !matches!(command, ModelCommand::Show) => {
+        Command::Model(command) if command.is_on_file() => {
             model::on_file(command, &cli.common, output)
         }
         command => {
@@ -95,7 +95,7 @@ async fn connected(command: Command, common: &Common, output: Output) -> Outcome
         Command::Workflow(WorkflowCommand::Check { workflow }) => {
             sessions::check(&connection, &workflow).await
         }
-        Command::Model(_) => model::show(&connection).await,
+        Command::Model(command) => model::of_data_dir(&connection, command).await,
         Command::Demo(args) => demo::demo(&connection, args).await,
     };
     connection.close().await;
@@ -109,7 +109,7 @@ fn loading(command: &Command) -> Loading {
         | Command::Resume(_)
         | Command::Approve(_)
         | Command::Chat(_)
-        | Command::Model(_)
+        | Command::Model(ModelCommand::Show | ModelCommand::Load)
         | Command::Demo(_) => Loading::AtStart,
         Command::Pause(_)
         | Command::Cancel(_)
@@ -117,6 +117,7 @@ fn loading(command: &Command) -> Loading {
         | Command::Events(_)
         | Command::Artifacts(_)
         | Command::Delete(_)
-        | Command::Workflow(_) => Loading::WhenNeeded,
+        | Command::Workflow(_)
+        | Command::Model(_) => Loading::WhenNeeded,
     }
 }

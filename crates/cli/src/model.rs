@@ -3,19 +3,94 @@
 use std::io::{IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use correx_candle::{BenchPlan, RawModel, Vocabulary, bench as measure};
+use correx_candle::memory::{MachineMemory, MemoryFit, Overcommit, Room, choose_context, in_units};
+use correx_candle::{
+    BenchPlan, RawModel, Vocabulary, bench as measure, compute_threads, memory_plan,
+};
+use correx_gguf::inspect;
 use correx_inference::GenerationConfig;
+use correx_infrastructure::engine::Chosen;
 use correx_infrastructure::models::{Catalogue, Locations};
 use correx_infrastructure::{Loading, Settings};
-use correx_protocol::{ErrorCode, ModelState, ModelView, ProtocolError};
+use correx_protocol::{
+    ClientMessage, ErrorCode, ModelState, ModelView, ProtocolError, ServerMessage, SwitchTime,
+};
 use serde::Serialize;
 
-use crate::args::{Common, ModelCommand};
+use crate::args::{Common, ModelCommand, When};
+use crate::choice;
 use crate::connection::{Connection, options};
-use crate::inspect::inspect;
-use crate::outcome::{Ending, Outcome, input};
+use crate::inspect as inspection;
+use crate::outcome::{Ending, Outcome, input, unexpected};
 use crate::output::{Format, Output};
 use crate::watch;
+
+/// A command on the model of a data directory.
+pub async fn of_data_dir(connection: &Connection, command: ModelCommand) -> Outcome {
+    let message = match command {
+        ModelCommand::Status => {
+            let model = connection.overview().await?.model;
+            return Ok(told(connection, &model));
+        }
+        ModelCommand::List => return list(connection).await,
+        ModelCommand::Use { model, when } => ClientMessage::UseModel {
+            model: id_or_path(&model)?,
+            when: when.map(|when| match when {
+                When::AfterRun => SwitchTime::AfterRun,
+                When::Now => SwitchTime::Now,
+            }),
+        },
+        ModelCommand::Load => ClientMessage::LoadModel,
+        ModelCommand::Unload => ClientMessage::UnloadModel,
+        _ => return show(connection).await,
+    };
+    match connection.ask(message).await? {
+        ServerMessage::Model(model) => Ok(told(connection, &model)),
+        _ => Err(unexpected()),
+    }
+}
+
+/// A path as the process that owns the data directory can use it; an id as it is.
+fn id_or_path(typed: &str) -> Result<String, ProtocolError> {
+    // An id is no file here; a file may be named like an id with `./` in front.
+    if Path::new(typed).is_file() { choice::whole(typed) } else { Ok(typed.to_owned()) }
+}
+
+/// Prints the state of a model.
+fn told(connection: &Connection, model: &ModelView) -> Ending {
+    let output = &connection.output;
+    if output.format() == Format::Json {
+        output.object(model);
+    } else {
+        output.result(&described(model));
+    }
+    match model.state {
+        ModelState::Failed { .. } => Ending::Failed,
+        _ => Ending::Done,
+    }
+}
+
+async fn list(connection: &Connection) -> Outcome {
+    let ServerMessage::Models { models } = connection.ask(ClientMessage::ListModels).await? else {
+        return Err(unexpected());
+    };
+    let output = &connection.output;
+    for model in models {
+        if output.format() == Format::Json {
+            output.object(&model);
+            continue;
+        }
+        let mark = if model.in_use { "*" } else { " " };
+        let place = model.path.as_deref().unwrap_or("(not on this machine)");
+        output.result(&format!(
+            "{mark} {}  {}  {}\n    {place}",
+            model.id,
+            model.name,
+            in_units(model.bytes)
+        ));
+    }
+    Ok(Ending::Done)
+}
 
 /// Shows the model that is loaded here.
 pub async fn show(connection: &Connection) -> Outcome {
@@ -50,6 +125,7 @@ fn described(model: &ModelView) -> String {
     let number = |value: Option<u64>| value.map(|value| value.to_string());
     let rows = [
         ("name", Some(model.name.clone())),
+        ("state", Some(state(&model.state))),
         ("file", Some(model.location.clone())),
         ("architecture", model.architecture.clone()),
         ("quantization", model.quantization.clone()),
@@ -58,17 +134,37 @@ fn described(model: &ModelView) -> String {
         ("weights", number(model.parameters)),
         ("bytes", number(model.file_bytes)),
         ("sha256", model.sha256.clone()),
+        (
+            "memory",
+            model.memory.as_ref().map(|memory| {
+                let held =
+                    memory.held.map(|held| format!("; this program holds {} now", in_units(held)));
+                format!("at most {}{}", in_units(memory.need), held.unwrap_or_default())
+            }),
+        ),
+        ("next", model.next.clone()),
         ("notice", model.notice.clone()),
     ];
     let rows = rows.into_iter().filter_map(|(key, value)| Some(format!("{key:<14}{}", value?)));
     rows.collect::<Vec<String>>().join("\n")
 }
 
+fn state(state: &ModelState) -> String {
+    match state {
+        ModelState::Loading { .. } => "not loaded yet".to_owned(),
+        ModelState::Ready => "in memory".to_owned(),
+        ModelState::Unloaded => "not in memory; the next use loads it".to_owned(),
+        ModelState::Failed { error } => format!("not usable: {}", error.message),
+    }
+}
+
 /// A command on a model file itself: no session, no data directory is opened.
 pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outcome {
     match command {
-        ModelCommand::Show => Err(input("show is not a command on a file")),
-        ModelCommand::Inspect { file } => inspect(&file_or_default(file, common)?, output),
+        ModelCommand::Inspect { file } => {
+            inspection::inspect(&file_or_default(file, common)?, output)
+        }
+        ModelCommand::Fit { model, context } => fit(model, context, common, output),
         ModelCommand::Bench { file, prompt, reply } => {
             let plan = BenchPlan { prompt, reply, threads: threads(common) };
             let report = measure(&file_or_default(file, common)?, plan).map_err(failed)?;
@@ -92,6 +188,111 @@ pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outco
             let model = load(&path, threads(common), output)?;
             generate(&model, &config, if ids { Form::Ids } else { Form::Text }, output)
         }
+        _ => Err(input("this is not a command on a file")),
+    }
+}
+
+/// What a model needs against what this machine has.
+#[derive(Serialize)]
+struct Fit {
+    file: PathBuf,
+    context: usize,
+    model_context: usize,
+    weights: u64,
+    vocabulary: u64,
+    cache: u64,
+    scratch: u64,
+    need: u64,
+    available: Option<u64>,
+    total: Option<u64>,
+    /// `fits`, `tight`, `does_not_fit`; `unknown` where the system does not tell.
+    verdict: &'static str,
+    largest_context: Option<usize>,
+}
+
+fn fit(model: Option<String>, context: Option<usize>, common: &Common, output: &Output) -> Outcome {
+    let catalogue = Catalogue::embedded().map_err(failed)?;
+    let known =
+        model.as_ref().and_then(|model| catalogue.models().iter().find(|entry| entry.id == *model));
+    let file = match (known, model) {
+        (Some(entry), _) => {
+            let data_dir = options(common, Loading::WhenNeeded).resolve_data_dir()?;
+            let program = std::env::current_exe().ok();
+            Locations::usual(None, &data_dir, program.as_deref())
+                .find(entry)
+                .map_err(|error| failed(&error).hint(error.hint()))?
+        }
+        (None, model) => file_or_default(model.map(PathBuf::from), common)?,
+    };
+    let gguf = inspect(&file).map_err(failed)?;
+    let threads = threads(common).unwrap_or_else(compute_threads);
+    let plan = memory_plan(&gguf, threads).map_err(failed)?;
+    let machine = MachineMemory::now();
+    // What would be used; of what would be refused, the least.
+    let usual = || match choose_context(&plan, None, machine, Overcommit::Allow) {
+        Ok(chosen) => chosen.tokens,
+        Err(refused) => refused.context,
+    };
+    let context = context.unwrap_or_else(usual);
+    let need = plan.need(context);
+    let fit = machine.map(|machine| MemoryFit::new(&plan, context, machine));
+    let fit = Fit {
+        file,
+        context,
+        model_context: plan.model_context,
+        weights: need.weights + need.repacked,
+        vocabulary: need.vocabulary,
+        cache: need.cache,
+        scratch: need.scratch,
+        need: need.total(),
+        available: machine.map(|machine| machine.available),
+        total: machine.map(|machine| machine.total),
+        verdict: match fit.map(|fit| fit.room) {
+            Some(Room::Ample) => "fits",
+            Some(Room::Tight) => "tight",
+            Some(Room::TooSmall) => "does_not_fit",
+            None => "unknown",
+        },
+        largest_context: fit.map_or(Some(plan.model_context), |fit| fit.largest_context),
+    };
+    if output.format() == Format::Json {
+        output.object(&fit);
+    } else {
+        output.result(&fit.in_words());
+    }
+    Ok(if fit.verdict == "does_not_fit" { Ending::Failed } else { Ending::Done })
+}
+
+impl Fit {
+    fn in_words(&self) -> String {
+        let of = |available: Option<u64>, total: Option<u64>| {
+            let (available, total) = available.zip(total)?;
+            Some(format!("{} available of {}", in_units(available), in_units(total)))
+        };
+        let verdict = match self.verdict {
+            "fits" => "it fits",
+            "tight" => "it fits, but leaves little to other programs",
+            "does_not_fit" => "it does not fit",
+            _ => "unknown: this system does not tell how much memory it has",
+        };
+        let largest = match self.largest_context {
+            Some(tokens) => format!("{tokens} tokens of the model's {}", self.model_context),
+            None => "none".to_owned(),
+        };
+        let rows = [
+            ("file", self.file.display().to_string()),
+            ("context", format!("{} tokens", self.context)),
+            ("weights", in_units(self.weights)),
+            ("vocabulary", in_units(self.vocabulary)),
+            ("cache", in_units(self.cache)),
+            ("scratch", in_units(self.scratch)),
+            ("need", in_units(self.need)),
+            ("memory", of(self.available, self.total).unwrap_or_else(|| "unknown".to_owned())),
+            ("largest", largest),
+            ("verdict", verdict.to_owned()),
+        ];
+        let rows = rows.into_iter().map(|(key, value)| format!("{key:<14}{value}"));
+        rows.collect::<Vec<String>>().join("\n")
     }
 }
 
@@ -153,12 +354,21 @@ fn print_ids(ids: &[u32], output: &Output) {
 fn file_or_default(file: Option<PathBuf>, common: &Common) -> Result<PathBuf, ProtocolError> {
     let options = options(common, Loading::WhenNeeded);
     let data_dir = options.resolve_data_dir()?;
-    let set = || Settings::load(&data_dir).ok().and_then(|settings| settings.model.file);
-    let named = file.or(options.model).or_else(set);
-    let program = std::env::current_exe().ok();
     let catalogue = Catalogue::embedded().map_err(failed)?;
+    let named = file.or(options.model);
+    let chosen = match &named {
+        Some(file) => Chosen::File(file.clone()),
+        None => Settings::load(&data_dir)
+            .map_or(Chosen::Default, |settings| settings.model.chosen(&data_dir)),
+    };
+    let (named, wanted) = match &chosen {
+        Chosen::File(file) => (Some(file.clone()), None),
+        Chosen::Id(id) => (None, catalogue.models().iter().find(|model| model.id == *id)),
+        Chosen::Default => (None, None),
+    };
+    let program = std::env::current_exe().ok();
     Locations::usual(named, &data_dir, program.as_deref())
-        .find(catalogue.default_model())
+        .find(wanted.unwrap_or(catalogue.default_model()))
         .map_err(|error| failed(&error).hint(error.hint()))
 }
 

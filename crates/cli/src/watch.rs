@@ -259,6 +259,10 @@ pub async fn model_ready(connection: &Connection) -> Result<ModelView, ProtocolE
         match model.state {
             ModelState::Ready => return Ok(model),
             ModelState::Failed { error } => return Err(error),
+            // It was freed; whoever waits for it wants it back.
+            ModelState::Unloaded => {
+                connection.ask(ClientMessage::LoadModel).await?;
+            }
             ModelState::Loading { .. } => {}
         }
         // Any push will do: the state is asked for again.

@@ -11,13 +11,14 @@ use crate::columns::Columns;
 use crate::exponential::{exp, tanh};
 use crate::instructions::Instructions;
 use crate::multiply::ShapeError;
-use crate::remembered::{Remembered, TOKENS};
+use crate::remembered::{PART, Remembered, TOKENS};
 use crate::threads::Threads;
 
 /// Rows of queries that share a look at the keys.
 const ROWS: usize = 16;
 /// Tokens whose values are summed before those of the next ones, so that they stay near.
 const VALUES: usize = 64;
+const _: () = assert!(PART.is_multiple_of(VALUES));
 /// Queries that are computed side by side.
 const QUERIES: usize = 4;
 /// Elements of a head that are summed at once.
@@ -252,8 +253,10 @@ impl Work<'_> {
         sums: &mut [f32],
     ) {
         let (width, stride) = (self.heads.width, self.heads.kv_width());
+        // They lie together: no chunk of tokens goes beyond a part.
+        let rows = self.remembered.values(tokens.start);
         let values =
-            |token: usize| &self.remembered.values()[token * stride + head * width..][..width];
+            |token: usize| &rows[(token - tokens.start) * stride + head * width..][..width];
         // What all of them see; what later ones see beyond that comes after, so that the order
         // is the same for each.
         let common = tokens.start..tokens.end.min(queries[0].seen).max(tokens.start);

@@ -11,7 +11,8 @@
 //! - `arithmetic`, `exponential`: eight numbers at a time; the exponential function in a form that fills wide registers.
 //! - [`threads`]: [`Threads`], who computes.
 //! - `instructions`: what this processor can do; `portable` and `avx2`: the same sums, twice.
-//! - `storage`, `columns`: memory that is aligned, and output that several threads fill.
+//! - [`storage`]: memory that is aligned, and free again when it is dropped; `columns`: output that
+//!   several threads fill.
 //!
 //! # Invariants
 //! - Every output is one row's affair, summed in one fixed order: neither the number of threads nor
@@ -35,7 +36,7 @@ pub mod packed;
 mod portable;
 pub mod quantized;
 pub mod remembered;
-mod storage;
+pub mod storage;
 pub mod threads;
 
 pub use attention::{Heads, View, attend};
@@ -45,4 +46,5 @@ pub use multiply::{Product, ShapeError, multiply_many};
 pub use packed::{PackError, PackedMatrix};
 pub use quantized::QuantizedRows;
 pub use remembered::Remembered;
+pub use storage::{AlignedBytes, NoMemory};
 pub use threads::{Threads, ThreadsError};

@@ -5,7 +5,7 @@ use thiserror::Error;
 use crate::kind::{BLOCK, BlockKind, LANES};
 use crate::multiply::{Product, ShapeError, multiply_many};
 use crate::quantized::QuantizedRows;
-use crate::storage::AlignedBytes;
+use crate::storage::{AlignedBytes, NoMemory};
 use crate::threads::Threads;
 
 /// Why a matrix could not be packed.
@@ -27,6 +27,9 @@ pub enum PackError {
         /// Bytes that are there.
         found: usize,
     },
+    /// There is no memory for it.
+    #[error(transparent)]
+    Memory(#[from] NoMemory),
 }
 
 /// A matrix of weights: eight rows interleaved, so that one register holds the same columns of
@@ -59,7 +62,7 @@ impl PackedMatrix {
         if bytes.len() != expected {
             return Err(PackError::Length { expected, found: bytes.len() });
         }
-        let mut packed = AlignedBytes::zeroed(rows.div_ceil(LANES) * blocks * kind.strip_bytes());
+        let mut packed = AlignedBytes::zeroed(rows.div_ceil(LANES) * blocks * kind.strip_bytes())?;
         let strips = packed.as_mut_slice().chunks_exact_mut(blocks * kind.strip_bytes());
         for (strip, rows) in strips.zip(bytes.chunks(row_bytes * LANES)) {
             for (lane, row) in rows.chunks_exact(row_bytes).enumerate() {

@@ -1,11 +1,13 @@
 //! Keys and values of a layer.
 
-use std::collections::TryReserveError;
-
 use crate::multiply::ShapeError;
+use crate::storage::{AlignedNumbers, NoMemory};
 
 /// Tokens whose keys lie together.
 pub(crate) const TOKENS: usize = 16;
+
+/// Tokens that are stored together. What is stored never moves when more is added.
+pub(crate) const PART: usize = 256;
 
 /// What one layer remembers of a sequence: a row of keys and a row of values per token.
 ///
@@ -14,33 +16,41 @@ pub(crate) const TOKENS: usize = 16;
 pub struct Remembered {
     width: usize,
     capacity: usize,
-    keys: Vec<f32>,
-    values: Vec<f32>,
+    /// All of 256 tokens but the last, which may have room for fewer.
+    parts: Vec<Part>,
+}
+
+struct Part {
+    keys: AlignedNumbers,
+    values: AlignedNumbers,
 }
 
 impl Remembered {
     /// Nothing yet, of rows of `width` numbers.
     pub fn new(width: usize) -> Self {
-        Self { width, capacity: 0, keys: Vec::new(), values: Vec::new() }
+        Self { width, capacity: 0, parts: Vec::new() }
+    }
+
+    /// Tokens that there is room for once room for `tokens` was made.
+    pub const fn capacity_for(tokens: usize) -> usize {
+        tokens.next_multiple_of(TOKENS)
     }
 
     /// Makes room for at least `tokens` tokens in all; what is there stays.
     ///
     /// # Errors
     /// There is not as much memory; what is there stays.
-    pub fn reserve(&mut self, tokens: usize) -> Result<(), TryReserveError> {
-        let capacity = tokens.next_multiple_of(TOKENS);
-        if capacity <= self.capacity {
-            return Ok(());
+    pub fn reserve(&mut self, tokens: usize) -> Result<(), NoMemory> {
+        let capacity = Self::capacity_for(tokens);
+        while self.capacity < capacity {
+            // The last part may have room for fewer than it could.
+            let begun = self.capacity / PART;
+            let room = (capacity - begun * PART).min(PART);
+            let part = Part::grown(self.parts.get(begun), room.saturating_mul(self.width))?;
+            self.parts.truncate(begun);
+            self.parts.push(part);
+            self.capacity = begun * PART + room;
         }
-        let length = capacity.saturating_mul(self.width);
-        for part in [&mut self.keys, &mut self.values] {
-            part.try_reserve_exact(length - part.len())?;
-        }
-        for part in [&mut self.keys, &mut self.values] {
-            part.resize(length, 0.0);
-        }
-        self.capacity = capacity;
         Ok(())
     }
 
@@ -56,20 +66,23 @@ impl Remembered {
         if self.width == 0 || !fits(keys) || keys.len() != values.len() {
             return Err(ShapeError::Activations { length: keys.len(), columns: self.width });
         }
-        for (token, row) in (first..).zip(keys.chunks_exact(self.width)) {
-            let block = &mut self.keys[token / TOKENS * TOKENS * self.width..];
-            for (element, key) in row.iter().enumerate() {
+        let rows = keys.chunks_exact(self.width).zip(values.chunks_exact(self.width));
+        for (token, (keys, values)) in (first..).zip(rows) {
+            let (part, token) = (&mut self.parts[token / PART], token % PART);
+            let block = &mut part.keys.as_mut_slice()[token / TOKENS * TOKENS * self.width..];
+            for (element, key) in keys.iter().enumerate() {
                 block[element * TOKENS + token % TOKENS] = *key;
             }
+            part.values.as_mut_slice()[token * self.width..][..self.width].copy_from_slice(values);
         }
-        self.values[first * self.width..][..values.len()].copy_from_slice(values);
         Ok(())
     }
 
     /// The keys and the values of a token; `None`: there is no room for as many.
     pub fn row(&self, token: usize) -> Option<(Vec<f32>, &[f32])> {
-        let values = self.values.chunks_exact(self.width.max(1)).nth(token)?;
-        let block = self.keys.get(token / TOKENS * TOKENS * self.width..)?;
+        let (part, token) = (self.parts.get(token / PART)?, token % PART);
+        let values = part.values.as_slice().chunks_exact(self.width.max(1)).nth(token)?;
+        let block = part.keys.as_slice().get(token / TOKENS * TOKENS * self.width..)?;
         let (elements, _) = block.as_chunks::<TOKENS>();
         let keys = elements.iter().take(self.width).map(|tokens| tokens[token % TOKENS]);
         Some((keys.collect(), values))
@@ -87,12 +100,30 @@ impl Remembered {
 
     /// The keys of block `number`, from element `first` on, one array per element.
     pub(crate) fn keys(&self, number: usize, first: usize) -> &[[f32; TOKENS]] {
-        self.keys[(number * self.width + first) * TOKENS..].as_chunks().0
+        const BLOCKS: usize = PART / TOKENS;
+        let (part, number) = (&self.parts[number / BLOCKS], number % BLOCKS);
+        part.keys.as_slice()[(number * self.width + first) * TOKENS..].as_chunks().0
     }
 
-    /// All values.
-    pub(crate) fn values(&self) -> &[f32] {
-        &self.values
+    /// Rows of values from `token` on, as far as they lie together: to the end of the part, or of
+    /// what there is.
+    pub(crate) fn values(&self, token: usize) -> &[f32] {
+        &self.parts[token / PART].values.as_slice()[token % PART * self.width..]
+    }
+}
+
+impl Part {
+    /// A part of `length` numbers that begins as `before` does.
+    fn grown(before: Option<&Part>, length: usize) -> Result<Self, NoMemory> {
+        let (mut keys, mut values) =
+            (AlignedNumbers::zeroed(length)?, AlignedNumbers::zeroed(length)?);
+        if let Some(before) = before {
+            for (new, old) in [(&mut keys, &before.keys), (&mut values, &before.values)] {
+                let old = old.as_slice();
+                new.as_mut_slice()[..old.len()].copy_from_slice(old);
+            }
+        }
+        Ok(Self { keys, values })
     }
 }
 
@@ -105,7 +136,7 @@ mod tests {
         let mut remembered = Remembered::new(3);
         let row = |token: usize, sign: f32| [0, 1, 2].map(|n| sign * (token * 3 + n) as f32);
         let mut written = 0;
-        for more in [1, 14, 5, 40] {
+        for more in [1, 14, 5, 40, 230, 300] {
             remembered.reserve(written + more).unwrap();
             let rows = |sign| (written..written + more).flat_map(move |token| row(token, sign));
             let (keys, values): (Vec<f32>, Vec<f32>) = (rows(1.0).collect(), rows(-1.0).collect());
@@ -119,8 +150,8 @@ mod tests {
                 );
             }
         }
-        assert_eq!(remembered.capacity(), 64);
-        assert!(remembered.row(64).is_none());
+        assert_eq!(remembered.capacity(), 592);
+        assert!(remembered.row(592).is_none());
     }
 
     #[test]

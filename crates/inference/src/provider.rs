@@ -74,6 +74,12 @@ pub trait InferenceProvider: Send + Sync {
     /// The largest prompt plus reply, in tokens.
     fn context_window(&self) -> usize;
 
+    /// Whether its model was taken away for another one: what it is asked ends as cancelled, and
+    /// whoever goes on asks the router again.
+    fn is_withdrawn(&self) -> bool {
+        false
+    }
+
     /// Runs one inference to its end.
     ///
     /// Text streams to `sink` as it comes; the response is the authority. Cancelling is no error:

@@ -29,7 +29,7 @@ pub mod view;
 
 pub use app::{App, AppParts};
 pub use correx_models as models;
-pub use engine::{Engine, Loading, LoadingRouter};
+pub use engine::{Engine, Loading, ModelManager};
 pub use facade::{RouterSurroundings, create_router_facade};
 pub use link::{Client, ConnectOptions};
 pub use pushes::Pushes;

@@ -1,14 +1,19 @@
 //! What a person may set, in `settings.toml` in the data directory.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use correx_candle::memory::Overcommit;
 use correx_inference::ThinkingMode;
 use correx_orchestration::{OrchestratorConfig, StageThinking};
 use correx_router::RouterConfig;
 use serde::Deserialize;
 use thiserror::Error;
+use toml_edit::DocumentMut;
+
+use crate::engine::{Chosen, LoadingSettings};
 
 /// The file's name in the data directory.
 pub const SETTINGS_FILE: &str = "settings.toml";
@@ -74,13 +79,54 @@ pub enum KeepConversations {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct ModelSettings {
-    /// A GGUF file in place of the default model. A relative path starts at the data directory.
+    /// The model's id, or the path of a GGUF file; what `correx model use` remembers. A relative
+    /// path starts at the data directory.
+    #[serde(rename = "use")]
+    pub used: Option<String>,
+    /// A GGUF file in place of the default model, where `use` names none. A relative path starts at
+    /// the data directory.
     pub file: Option<PathBuf>,
+    /// The most tokens of prompt and reply together; absent: what the model was made for and the
+    /// memory allows.
+    pub context: Option<usize>,
+    /// Free the model's memory when it was not used for so long; absent: never.
+    pub unload_after_minutes: Option<u32>,
+    /// Load a model also when it does not fit into memory.
+    pub allow_overcommit: bool,
     /// How many threads compute; absent: as many as there are processor cores.
     pub threads: Option<usize>,
     /// Whether models that can be told so think before they answer. `auto`: not in the
     /// conversation, whose replies are short; in stages as their workflow says.
     pub thinking: ThinkingMode,
+}
+
+impl ModelSettings {
+    /// The model to use.
+    pub fn chosen(&self, data_dir: &Path) -> Chosen {
+        match (&self.used, &self.file) {
+            (Some(used), _) if is_id(used) => Chosen::Id(used.clone()),
+            (Some(used), _) => Chosen::File(data_dir.join(used)),
+            (None, Some(file)) => Chosen::File(file.clone()),
+            (None, None) => Chosen::Default,
+        }
+    }
+
+    /// How it is loaded.
+    pub fn loading(&self) -> LoadingSettings {
+        let overcommit = if self.allow_overcommit { Overcommit::Allow } else { Overcommit::Refuse };
+        LoadingSettings { threads: self.threads, context: self.context, overcommit }
+    }
+
+    /// After how long without use its memory is freed.
+    pub fn unload_after(&self) -> Option<Duration> {
+        let minutes = self.unload_after_minutes.filter(|minutes| *minutes > 0)?;
+        Some(Duration::from_secs(60 * u64::from(minutes)))
+    }
+}
+
+/// Whether a name is a model's id rather than a file: ids have no folders and no ending.
+fn is_id(name: &str) -> bool {
+    !name.contains(['/', '\\']) && !name.to_ascii_lowercase().ends_with(".gguf")
 }
 
 /// Why settings could not be used. The file is left as it is.
@@ -89,6 +135,14 @@ pub enum SettingsError {
     /// It could not be read.
     #[error("{} could not be read: {reason}", .path.display())]
     Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
+    /// It could not be written.
+    #[error("{} could not be written: {reason}", .path.display())]
+    Unwritable {
         /// The file.
         path: PathBuf,
         /// What the system said.
@@ -126,6 +180,32 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Has the data directory's settings name `model` from now on. Everything else in the file
+    /// stays as it is: order, comments, and what this version does not know.
+    pub fn remember_model(data_dir: &Path, model: &str) -> Result<(), SettingsError> {
+        let path = data_dir.join(SETTINGS_FILE);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            Err(error) => {
+                return Err(SettingsError::Unreadable { path, reason: error.to_string() });
+            }
+        };
+        let mut document: DocumentMut = text.parse().map_err(|error: toml_edit::TomlError| {
+            let (line, column) = position(&text, error.span().map_or(0, |span| span.start));
+            let message = error.message().trim_end().to_owned();
+            SettingsError::Mistake { path: path.clone(), line, column, message }
+        })?;
+        let table = document.entry("model").or_insert_with(toml_edit::table);
+        let Some(table) = table.as_table_like_mut() else {
+            let message = "model must be a table".to_owned();
+            return Err(SettingsError::Mistake { path, line: 1, column: 1, message });
+        };
+        table.insert("use", toml_edit::value(model));
+        write_whole(&path, &document.to_string())
+            .map_err(|error| SettingsError::Unwritable { path, reason: error.to_string() })
+    }
+
     /// Reads settings from `text`; `path` is for the message.
     pub fn parse(text: &str, path: &Path) -> Result<Self, SettingsError> {
         let mistake = |at: usize, message: String| {
@@ -141,6 +221,7 @@ impl Settings {
             ("token_budget", settings.router.token_budget),
             ("reply_reserve", settings.router.reply_reserve),
             ("threads", settings.model.threads.unwrap_or(1)),
+            ("context", settings.model.context.unwrap_or(1)),
         ];
         for (key, value) in least_one {
             if value == 0 {
@@ -178,6 +259,15 @@ impl Settings {
             ..OrchestratorConfig::default()
         }
     }
+}
+
+/// Puts `text` into the file at `path` as a whole or not at all.
+fn write_whole(path: &Path, text: &str) -> io::Result<()> {
+    let beside = path.with_extension("toml.new");
+    let mut file = fs::File::create(&beside)?;
+    file.write_all(text.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&beside, path)
 }
 
 /// Line and column, from 1, of a byte in `text`.
@@ -233,6 +323,49 @@ mod tests {
             assert_eq!(settings.router_config().thinking, router, "{text}");
             assert_eq!(settings.orchestrator_config().thinking, stages, "{text}");
         }
+    }
+
+    #[test]
+    fn remembering_a_model_leaves_everything_else_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(SETTINGS_FILE);
+        Settings::remember_model(dir.path(), "a-model").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[model]\nuse = \"a-model\"\n");
+        let text = "# mine\n[router]\nkeep_last = 3 # few\nfrom_a_later_version = [1, 2]\n\n\
+                    [model]\nthreads = 2 # cores\nuse = \"a\"\n\n[later]\nx = 1\n";
+        fs::write(&path, text).unwrap();
+        Settings::remember_model(dir.path(), "/m/b ü.gguf").unwrap();
+        let expected = text.replace("use = \"a\"", "use = \"/m/b ü.gguf\"");
+        assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        fs::write(&path, "[model\n").unwrap();
+        assert!(Settings::remember_model(dir.path(), "c").is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "[model\n");
+    }
+
+    #[test]
+    fn what_is_used_wins_over_a_file_and_may_be_an_id_or_a_path() {
+        let chosen = |text: &str| {
+            let settings = Settings::parse(text, Path::new("s")).unwrap();
+            settings.model.chosen(Path::new("/data"))
+        };
+        assert_eq!(chosen(""), Chosen::Default);
+        assert_eq!(chosen("[model]\nfile = \"/a.gguf\"\n"), Chosen::File("/a.gguf".into()));
+        let both = "[model]\nfile = \"/a.gguf\"\nuse = \"smollm2-135m\"\n";
+        assert_eq!(chosen(both), Chosen::Id("smollm2-135m".into()));
+        let file = Path::new("/data").join("b.GGUF");
+        assert_eq!(chosen("[model]\nuse = \"b.GGUF\"\n"), Chosen::File(file));
+        let settings = "[model]\ncontext = 4096\nallow_overcommit = true\nthreads = 2\n\
+                        unload_after_minutes = 5\n";
+        let model = Settings::parse(settings, Path::new("s")).unwrap().model;
+        assert_eq!(
+            model.loading(),
+            LoadingSettings {
+                threads: Some(2),
+                context: Some(4096),
+                overcommit: Overcommit::Allow
+            }
+        );
+        assert_eq!(model.unload_after(), Some(Duration::from_secs(300)));
     }
 
     #[test]

@@ -173,6 +173,34 @@ pub enum ClientMessage {
     },
     /// What is loaded, where it runs. Reply: `model`.
     GetModel,
+    /// The models that can be used, and those that can be got. Reply: `models`.
+    ListModels,
+    /// Uses another model from now on, and remembers it. One that cannot be loaded or does not
+    /// fit leaves the present one as it is. Refused while something is being generated, unless
+    /// `when` says what to do. Reply: `model`, once it is loaded (or waits for the end of what runs).
+    UseModel {
+        /// Its id, or the path of a GGUF file.
+        model: String,
+        /// What to do while something is being generated.
+        #[serde(default)]
+        when: Option<SwitchTime>,
+    },
+    /// Loads the model, when it is not. Reply: `model`, once it is loaded.
+    LoadModel,
+    /// Frees the model's memory, or stops its loading; the next use loads it again. Refused while
+    /// something is being generated. Reply: `model`.
+    UnloadModel,
+}
+
+/// When another model takes over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum SwitchTime {
+    /// When every run and every answer that goes on has ended.
+    AfterRun,
+    /// At once: a running stage begins again with the new model (no retry is used up), an answer
+    /// that is being written ends as stopped.
+    Now,
 }
 
 /// Only talk, or change the run.

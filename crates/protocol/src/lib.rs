@@ -16,7 +16,9 @@ pub mod server;
 pub mod typescript;
 pub mod view;
 
-pub use client::{ChatMode, ClientMessage, InputValue, SteerScope, SteerTarget, WorkflowChoice};
+pub use client::{
+    ChatMode, ClientMessage, InputValue, SteerScope, SteerTarget, SwitchTime, WorkflowChoice,
+};
 pub use error::{ErrorCode, ProtocolError};
 pub use frame::{ClientFrame, FrameError, ServerFrame, decode_client, encode_server};
 pub use server::ServerMessage;

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::{
-    BlobView, ContextView, DraftView, ModelView, Overview, ProtocolError, RunView, SessionSummary,
-    SessionView, TurnView, WorkflowView,
+    BlobView, ContextView, DraftView, ModelChoice, ModelView, Overview, ProtocolError, RunView,
+    SessionSummary, SessionView, TurnView, WorkflowView,
 };
 
 /// A reply to one request, or a push to everybody.
@@ -48,6 +48,11 @@ pub enum ServerMessage {
     Context(ContextView),
     /// Reply and push: the model's state.
     Model(ModelView),
+    /// Reply: the models that can be used or got.
+    Models {
+        /// The default first.
+        models: Vec<ModelChoice>,
+    },
     /// Reply: it was done.
     Done,
     /// Reply: it was not done.

@@ -481,6 +481,56 @@ pub struct ModelView {
     pub sha256: Option<String>,
     /// Something to know about it.
     pub notice: Option<String>,
+    /// What it needs and what is held.
+    #[serde(default)]
+    pub memory: Option<MemoryView>,
+    /// The name of the model that takes over when what runs has ended.
+    #[serde(default)]
+    pub next: Option<String>,
+}
+
+/// Memory, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct MemoryView {
+    /// The most that the model takes, with a full context.
+    #[ts(type = "number")]
+    pub need: u64,
+    /// Its weights.
+    #[ts(type = "number")]
+    pub weights: u64,
+    /// Its tokenizer.
+    #[ts(type = "number")]
+    pub vocabulary: u64,
+    /// Keys and values of a full context.
+    #[ts(type = "number")]
+    pub cache: u64,
+    /// What a step computes with.
+    #[ts(type = "number")]
+    pub scratch: u64,
+    /// What the whole program holds now; absent where the system does not tell.
+    #[ts(type = "number | null")]
+    pub held: Option<u64>,
+    /// What the machine can still give; absent where the system does not tell.
+    #[ts(type = "number | null")]
+    pub available: Option<u64>,
+}
+
+/// A model that can be used or got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct ModelChoice {
+    /// Its id, or the path of its file: what `use_model` takes.
+    pub id: String,
+    /// For people.
+    pub name: String,
+    /// Its file on this machine; absent when it has to be got first.
+    pub path: Option<String>,
+    /// The file's size in bytes.
+    #[ts(type = "number")]
+    pub bytes: u64,
+    /// One line that helps to choose; absent when nothing is known.
+    pub good_for: Option<String>,
+    /// Whether it is the one that is used now.
+    pub in_use: bool,
 }
 
 /// Whether the model can answer.
@@ -494,6 +544,8 @@ pub enum ModelState {
     },
     /// Ready.
     Ready,
+    /// Not in memory; the next use loads it.
+    Unloaded,
     /// Not to be had.
     Failed {
         /// Why, and what to do.

@@ -171,6 +171,7 @@ export function applyPush(state: AppState, message: ServerMessage): AppState {
     case 'router_response':
     case 'draft':
     case 'blob':
+    case 'models':
     case 'events':
     case 'context':
     case 'done':

@@ -14,8 +14,10 @@ import type {
   ClientMessage,
   ContextView,
   InputValue,
+  ModelChoice,
   ProtocolError,
   SteerTarget,
+  SwitchTime,
   WorkflowChoice,
   WorkflowView,
 } from '../wire';
@@ -220,6 +222,16 @@ export class App {
     }
   }
 
+  async listModels(): Promise<readonly ModelChoice[]> {
+    return (await ask(this.#transport, { type: 'list_models' }, 'models')).models;
+  }
+
+  /** Changes the model. Throws when it is refused: the menu shows why. */
+  useModel = (model: string, when: SwitchTime | null) =>
+    this.#model({ type: 'use_model', model, when });
+  loadModel = () => this.#model({ type: 'load_model' });
+  unloadModel = () => this.#model({ type: 'unload_model' });
+
   async measure(sessionId: string, text: string, mode: ChatMode) {
     const message: ClientMessage = { type: 'measure_draft', session_id: sessionId, text, mode };
     return ask(this.#transport, message, 'draft');
@@ -296,6 +308,10 @@ export class App {
   #userTurns(sessionId: string): number {
     const turns = this.#state.open[sessionId]?.view.turns ?? [];
     return turns.filter((turn) => turn.role === 'USER').length;
+  }
+
+  async #model(message: ClientMessage): Promise<void> {
+    this.#state = applyPush(this.#state, await ask(this.#transport, message, 'model'));
   }
 
   #do(place: Place, message: ClientMessage): Promise<void> {

@@ -6,7 +6,7 @@ use correx_cpu_kernels::Remembered;
 use super::StepError;
 use super::ops::with_numbers;
 
-/// Rows that are allocated at least when a cache grows.
+/// Rows that are allocated when a cache grows.
 const BLOCK: usize = 256;
 
 /// What a sequence remembers: for every layer a row of keys and a row of values per token.
@@ -51,6 +51,13 @@ impl KvCache {
         self.layers.iter().map(layer).sum()
     }
 
+    /// Bytes of a cache of `window` tokens that is full, in `layers` layers of rows of `width`
+    /// keys and as many values.
+    pub(crate) fn bytes_for(layers: usize, width: usize, window: usize) -> u64 {
+        let rows = Remembered::capacity_for(window) as u64;
+        rows.saturating_mul(2 * layers as u64 * width as u64 * size_of::<f32>() as u64)
+    }
+
     /// Makes room for `more` tokens.
     pub(super) fn reserve(&mut self, more: usize) -> std::result::Result<(), StepError> {
         let needed = self.len + more;
@@ -63,9 +70,8 @@ impl KvCache {
         if needed <= self.capacity {
             return Ok(());
         }
-        // By half of what is there, so that growing costs little in all.
-        let capacity =
-            needed.max(self.capacity + self.capacity / 2).next_multiple_of(BLOCK).min(self.window);
+        // What is there stays where it is, so that growing costs nothing but the new rows.
+        let capacity = needed.next_multiple_of(BLOCK).min(self.window);
         for layer in &mut self.layers {
             layer.reserve(capacity).map_err(|_| {
                 StepError(format!("there is no memory for a sequence of {needed} tokens"))
@@ -91,6 +97,19 @@ impl KvCache {
 
     pub(super) fn advance(&mut self, tokens: usize) {
         self.len += tokens;
+    }
+}
+
+#[cfg(test)]
+impl KvCache {
+    /// Grows to `tokens` tokens as a prompt in chunks makes it grow, without computing.
+    pub(crate) fn pretend(&mut self, tokens: usize) -> std::result::Result<(), StepError> {
+        while self.len < tokens {
+            let more = (tokens - self.len).min(64);
+            self.reserve(more)?;
+            self.len += more;
+        }
+        Ok(())
     }
 }
 
@@ -128,6 +147,7 @@ mod tests {
             rows += more;
         }
         assert_eq!((cache.len(), cache.bytes()), (600, 2 * 2 * 608 * 3 * 4));
+        assert_eq!(KvCache::bytes_for(2, 3, 600), cache.bytes() as u64);
         assert!(cache.reserve(1).is_err());
         for layer in 0..2 {
             for token in 0..600 {

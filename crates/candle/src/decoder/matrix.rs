@@ -78,7 +78,7 @@ pub(super) fn dtype(kind: TensorType) -> Option<GgmlDType> {
 }
 
 /// The kind of blocks of a tensor type, where our own kernels know it.
-pub(super) fn packed_kind(kind: TensorType) -> Option<BlockKind> {
+pub(crate) fn packed_kind(kind: TensorType) -> Option<BlockKind> {
     match kind {
         TensorType::Q4_1 => Some(BlockKind::Q4_1),
         TensorType::Q5_0 => Some(BlockKind::Q5_0),

@@ -29,6 +29,7 @@ pub use cache::KvCache;
 #[cfg(test)]
 pub(crate) use cache::filled_cache;
 pub use config::{Architecture, ConfigError, DecoderConfig};
+pub(crate) use matrix::packed_kind;
 pub use weights::WeightsError;
 
 use attention::Attention;

@@ -7,7 +7,7 @@ use std::ops::{ControlFlow, Range};
 
 use candle_core::quantized::{QStorage, QTensor};
 use candle_core::{Device, Tensor, bail};
-use correx_cpu_kernels::{PackedMatrix, Threads};
+use correx_cpu_kernels::{AlignedBytes, NoMemory, PackedMatrix, Threads};
 use thiserror::Error;
 
 use super::config::{DecoderConfig, FactorNames, QueryKeyNorms};
@@ -134,7 +134,7 @@ impl Weights {
                 .iter()
                 .map(|part| File::open(&part.path))
                 .collect::<Result<_, _>>()?,
-            buffer: Vec::new(),
+            buffer: AlignedBytes::zeroed(0).map_err(no_memory)?,
             loaded: 0,
             total: gguf.tensors.values().map(|tensor| tensor.bytes).sum(),
             progress,
@@ -177,7 +177,7 @@ struct Source<'a> {
     gguf: &'a Gguf,
     /// One for every part of the model.
     files: Vec<File>,
-    buffer: Vec<u8>,
+    buffer: AlignedBytes,
     loaded: u64,
     total: u64,
     progress: &'a mut dyn FnMut(u64, u64) -> ControlFlow<()>,
@@ -373,22 +373,28 @@ fn quantized(info: &TensorInfo, bytes: &[u8]) -> candle_core::Result<QTensor> {
     QTensor::new(storage, info.shape.as_slice())
 }
 
-/// Reads a tensor's bytes to a place in `buffer` that is aligned for any element. The file is
-/// read, not mapped: a file that shrinks under a mapping ends the process.
+/// Reads a tensor's bytes to `buffer`, which is aligned for any element and no larger than it has to
+/// be for long. The file is read, not mapped: a file that shrinks under a mapping ends the process.
 fn read<'b>(
     file: &mut File,
-    buffer: &'b mut Vec<u8>,
+    buffer: &'b mut AlignedBytes,
     info: &TensorInfo,
 ) -> Result<&'b [u8], WeightsError> {
-    const ALIGN: usize = 64;
+    const LARGE: usize = 16 << 20;
     let length = usize::try_from(info.bytes)
         .map_err(|_| WeightsError::Failed("a tensor is too large for this machine".into()))?;
-    if buffer.len() < length + ALIGN {
-        buffer.resize(length + ALIGN, 0);
+    let size = buffer.as_slice().len();
+    if size < length || size > LARGE.saturating_add(length) {
+        // The old one is free before the new one is there.
+        *buffer = AlignedBytes::zeroed(0).map_err(no_memory)?;
+        *buffer = AlignedBytes::zeroed(length).map_err(no_memory)?;
     }
-    let start = buffer.as_ptr().align_offset(ALIGN).min(ALIGN);
-    let place = &mut buffer[start..start + length];
+    let place = &mut buffer.as_mut_slice()[..length];
     file.seek(SeekFrom::Start(info.offset))?;
     file.read_exact(place)?;
     Ok(place)
+}
+
+fn no_memory(error: NoMemory) -> WeightsError {
+    WeightsError::Failed(format!("{error}. Close other programs, or choose a smaller model"))
 }

@@ -1,3 +1,4 @@
 //! The provider from outside, with the real default model.
 
 mod real_model;
+mod rounds;

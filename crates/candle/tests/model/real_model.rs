@@ -26,7 +26,7 @@ use correx_inference::{
 const WINDOW: usize = 150;
 const SHA256: &str = "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53";
 
-fn model() -> PathBuf {
+pub(crate) fn model() -> PathBuf {
     let path = std::env::var_os("CORREX_MODEL").map(PathBuf::from).unwrap_or_else(|| {
         PathBuf::from(env!("CARGO_MANIFEST_DIR"))
             .join("../../models/SmolLM2-135M-Instruct.Q4_1.gguf")
@@ -39,7 +39,7 @@ fn load(options: LoadOptions) -> CandleProvider {
     CandleProvider::load(&model(), options, |_| {}).unwrap()
 }
 
-fn prompt_of(provider: &CandleProvider, question: &str) -> EncodedPrompt {
+pub(crate) fn prompt_of(provider: &CandleProvider, question: &str) -> EncodedPrompt {
     let messages = [
         ChatMessage::new(Role::System, 0, "You are a helpful assistant."),
         ChatMessage::new(Role::User, 1, question),
@@ -47,7 +47,11 @@ fn prompt_of(provider: &CandleProvider, question: &str) -> EncodedPrompt {
     provider.encoder().encode(&messages, 2).unwrap()
 }
 
-fn request(prompt: EncodedPrompt, key: &str, generation: GenerationConfig) -> InferenceRequest {
+pub(crate) fn request(
+    prompt: EncodedPrompt,
+    key: &str,
+    generation: GenerationConfig,
+) -> InferenceRequest {
     let used = prompt.total();
     let context_pack = ContextPack {
         id: ContextPackId("test".into()),

@@ -58,6 +58,10 @@ impl App {
                 self.read_turn_context(&session_id, &turn_id).await
             }
             ClientMessage::GetModel => self.model().await,
+            ClientMessage::ListModels => self.list_models().await,
+            ClientMessage::UseModel { model, when } => self.use_model(model, when).await,
+            ClientMessage::LoadModel => self.load_model().await,
+            ClientMessage::UnloadModel => self.unload_model().await,
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - this file: what it is made of, how it starts and ends.
 //! - `dispatch`: from a message to its operation; the only place that knows both.
-//! - `sessions`, `runs`, `talk`, `reading`: the operations.
+//! - `sessions`, `runs`, `talk`, `reading`, `models`: the operations.
 //! - `state`: a session as its log tells it.
 //! - `follow`: from stored events to what front ends are told.
 //! - `answers`: which answers are being written, and how to stop them.
@@ -10,6 +10,7 @@
 mod answers;
 mod dispatch;
 mod follow;
+mod models;
 mod reading;
 mod runs;
 mod sessions;
@@ -18,6 +19,7 @@ mod talk;
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::tasks::Tasks;
 use correx_events::{Clock, IdSource, SessionId};
@@ -37,6 +39,7 @@ use crate::pushes::Pushes;
 use crate::settings::{KeepConversations, Settings};
 use answers::LiveAnswers;
 use follow::RunProgress;
+use models::Switches;
 use state::Sessions;
 
 /// What an application is made of. Every part is chosen outside, so that a test (or a remote
@@ -75,6 +78,7 @@ struct Inner {
     answers: LiveAnswers,
     ids: Arc<dyn IdSource>,
     pushes: Pushes,
+    switches: Switches,
     /// Answers that are being written: they end by themselves, also when nobody waits for them.
     tasks: Tasks,
     /// What runs as long as the application does.
@@ -138,11 +142,12 @@ impl App {
             answers: LiveAnswers::default(),
             ids,
             pushes,
+            switches: Switches::default(),
             tasks: Tasks::new(),
             background: std::sync::Mutex::default(),
         };
         let app = Self { inner: Arc::new(inner) };
-        app.run_in_background();
+        app.run_in_background(settings.model.unload_after());
         app.recover().await.map_err(|failure| failure.0)?;
         Ok(app)
     }
@@ -170,6 +175,10 @@ impl App {
     /// interrupted at the next start), waits for what is being written, lets the data directory go.
     pub async fn shutdown(&self) {
         self.inner.answers.stop_all();
+        if let Some(manager) = &self.inner.engine.manager {
+            manager.close();
+        }
+        self.inner.switches.end();
         self.inner.orchestrator.shutdown().await;
         self.inner.tasks.ended().await;
         let background = match self.inner.background.lock() {
@@ -183,7 +192,7 @@ impl App {
         }
     }
 
-    fn run_in_background(&self) {
+    fn run_in_background(&self, unload_after: Option<Duration>) {
         let pushes = self.inner.pushes.clone();
         let mut model = self.inner.engine.model.clone();
         let told = self.inner.pushes.clone();
@@ -191,20 +200,23 @@ impl App {
             tokio::spawn(async move { pushes.run().await }),
             tokio::spawn(follow::follow(Arc::downgrade(&self.inner), self.inner.store.clone())),
             tokio::spawn(async move {
-                let mut ready = false;
                 while model.changed().await.is_ok() {
                     let view = model.borrow_and_update().clone();
-                    ready = ready || view.state == ModelState::Ready;
+                    let loading = matches!(view.state, ModelState::Loading { .. });
                     told.tell(ServerMessage::Model(view));
-                    if !ready {
+                    if loading {
                         // Loading reports often.
                         tokio::time::sleep(crate::pushes::BUNDLE_TIME).await;
                     }
                 }
             }),
         ];
+        let unloading = unload_after
+            .zip(self.inner.engine.manager.clone())
+            .map(|(idle, manager)| tokio::spawn(Self::unload_when_idle(manager, idle)));
         if let Ok(mut background) = self.inner.background.lock() {
             background.extend(tasks);
+            background.extend(unloading);
         }
     }
 

@@ -1,4 +1,4 @@
-//! What is read back: texts, events, contexts, the model.
+//! What is read back: texts, events, contexts.
 
 use correx_events::{BlobHash, BlobStore, EventPayload, SessionId, TurnId};
 use correx_protocol::{BlobView, ErrorCode, ProtocolError, ServerMessage};
@@ -75,12 +75,6 @@ impl App {
                     .into())
             }
         }
-    }
-
-    /// The model's state; begins to load it, if nothing needed it before.
-    pub async fn model(&self) -> Result<ServerMessage, Failure> {
-        (self.inner.engine.wake)();
-        Ok(ServerMessage::Model(self.inner.engine.model.borrow().clone()))
     }
 }
 

@@ -75,7 +75,7 @@ impl App {
         mode: ChatMode,
     ) -> Result<ServerMessage, Failure> {
         self.known(session).await?;
-        self.ready_to_count()?;
+        self.ready_to_count(text)?;
         let draft = self.inner.facade.measure(session, text, view::mode(mode)).await?;
         let refusal = match (&draft.pack, &draft.refusal) {
             (Err(error), _) => Some(failure::pack(error)),
@@ -89,11 +89,22 @@ impl App {
         }
     }
 
-    /// Counting must not wait for a model that is being loaded.
-    fn ready_to_count(&self) -> Result<(), Failure> {
-        match &self.inner.engine.model.borrow().state {
+    /// Counting must not wait for a model that is being loaded. Whoever types will want one that is
+    /// not in memory; looking alone does not load it.
+    fn ready_to_count(&self, text: &str) -> Result<(), Failure> {
+        let state = self.inner.engine.model.borrow().state.clone();
+        if state == ModelState::Unloaded
+            && let (false, Some(manager)) = (text.is_empty(), &self.inner.engine.manager)
+        {
+            manager.begin_loading();
+        }
+        match &state {
             ModelState::Ready => Ok(()),
             ModelState::Failed { error } => Err(Failure(error.clone())),
+            ModelState::Unloaded => Err(Failure(
+                ProtocolError::new(ErrorCode::Model, "the model is not in memory")
+                    .hint("It is loaded when a message is typed or sent."),
+            )),
             ModelState::Loading { .. } => Err(Failure(
                 ProtocolError::new(ErrorCode::Model, "the model is still being loaded")
                     .hint("Messages can be sent already; they are answered when it is ready."),

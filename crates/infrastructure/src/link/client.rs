@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use correx_events::{RandomIds, SessionId, SystemClock};
-use correx_models::Locations;
+use correx_models::{Library, Locations};
 use correx_protocol::{ClientMessage, ErrorCode, ProtocolError, ServerMessage};
 use correx_store::{OpenError, Store};
 use tokio::sync::{Mutex, broadcast};
@@ -15,7 +15,7 @@ use super::host::Host;
 use super::options::ConnectOptions;
 use super::remote::Remote;
 use crate::app::{App, AppParts};
-use crate::engine::Engine;
+use crate::engine::{Chosen, Engine, InProcess, LoadingSettings, ModelManager};
 use crate::failure;
 use crate::pushes::Pushes;
 use crate::settings::Settings;
@@ -201,11 +201,16 @@ impl Inner {
     async fn own(&self, store: Store) -> Result<Link, ProtocolError> {
         let settings = Settings::load(&self.data_dir).map_err(|error| failure::settings(&error))?;
         let engine = self.options.engine.clone().unwrap_or_else(|| {
-            let named = self.options.model.clone().or_else(|| settings.model.file.clone());
             let program = std::env::current_exe().ok();
-            let locations = Locations::usual(named, &self.data_dir, program.as_deref());
-            let threads = self.options.threads.or(settings.model.threads);
-            Engine::in_process(locations, threads, self.options.loading)
+            let locations = Locations::usual(None, &self.data_dir, program.as_deref());
+            let library = Library::in_data_dir(&self.data_dir);
+            let source =
+                InProcess { locations, library, loading: self.loading_settings(&settings) };
+            let chosen = match &self.options.model {
+                Some(file) => Chosen::File(file.clone()),
+                None => settings.model.chosen(&self.data_dir),
+            };
+            Engine::managed(ModelManager::new(Box::new(source), chosen), self.options.loading)
         });
         let app = App::open(AppParts {
             store,
@@ -225,6 +230,12 @@ impl Inner {
             }
         };
         Ok(Link::Owner(Arc::new(Owner { app, host })))
+    }
+
+    fn loading_settings(&self, settings: &Settings) -> LoadingSettings {
+        let mut loading = settings.model.loading();
+        loading.threads = self.options.threads.or(loading.threads);
+        loading
     }
 
     fn silent_owner(&self, error: &std::io::Error) -> ProtocolError {
@@ -252,6 +263,7 @@ fn only_reads(message: &ClientMessage) -> bool {
             | ClientMessage::ReadEvents { .. }
             | ClientMessage::ReadTurnContext { .. }
             | ClientMessage::GetModel
+            | ClientMessage::ListModels
     )
 }
 

@@ -32,5 +32,26 @@ pub fn model(description: &ModelDescription) -> ModelView {
         file_bytes: Some(description.file_bytes),
         sha256: description.sha256.clone(),
         notice: description.notice.clone(),
+        memory: None,
+        next: None,
+    }
+}
+
+/// A model of which only its name is known yet.
+pub fn absent_model(state: ModelState, name: String) -> ModelView {
+    ModelView {
+        state,
+        name,
+        location: String::new(),
+        architecture: None,
+        quantization: None,
+        device: None,
+        context_window: None,
+        parameters: None,
+        file_bytes: None,
+        sha256: None,
+        notice: None,
+        memory: None,
+        next: None,
     }
 }

@@ -266,7 +266,9 @@ impl Runner {
             // The program ends: the log stays as it is.
             std::future::pending::<()>().await;
         }
-        let stopped = if cancel.is_cancelled() { Stopped::ByUs } else { Stopped::ByItself };
+        // A model that was changed is not to blame: the attempt begins again with the new one.
+        let wanted = cancel.is_cancelled() || provider.is_withdrawn();
+        let stopped = if wanted { Stopped::ByUs } else { Stopped::ByItself };
         self.log.refresh().await?;
         let response = match response {
             Ok(response) => response,

@@ -1,0 +1,243 @@
+//! Models of GGUF files, run in this process.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use correx_candle::memory::{MachineMemory, MemoryNeed, Overcommit, choose_context};
+use correx_candle::{CandleProvider, LoadOptions, compute_threads, memory_plan};
+use correx_inference::InferenceCancellationToken;
+use correx_models::{Catalogue, Installed, Library, LocateError, Locations, ModelEntry};
+use correx_protocol::{ErrorCode, MemoryView, ModelChoice, ProtocolError};
+
+use super::source::{Candidate, Chosen, LoadedModel, ModelSource};
+
+/// Finds models among the known ones and on this machine's disk, and loads them with candle.
+pub struct InProcess {
+    /// Where models lie.
+    pub locations: Locations,
+    /// What was downloaded or imported.
+    pub library: Library,
+    /// How they are loaded.
+    pub loading: LoadingSettings,
+}
+
+/// How models are loaded.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct LoadingSettings {
+    /// Threads that compute; `None`: as many as there are processor cores.
+    pub threads: Option<usize>,
+    /// The person's limit of a context, in tokens; `None`: what the model and the memory allow.
+    pub context: Option<usize>,
+    /// Whether a model that does not fit is loaded all the same.
+    pub overcommit: Overcommit,
+}
+
+impl InProcess {
+    /// Where the file of `chosen` lies, and what is known of it.
+    fn candidate(&self, chosen: &Chosen) -> Result<Candidate, ProtocolError> {
+        let catalogue = catalogue()?;
+        let path = match chosen {
+            Chosen::Default => self.installed(catalogue.default_model()),
+            Chosen::Id(id) => match (self.record(id), catalogue.by_id(id)) {
+                (Some(record), _) => {
+                    return Ok(Candidate {
+                        chosen: chosen.clone(),
+                        name: record.name.clone(),
+                        path: first_file(&record).ok_or_else(|| unknown(id))?,
+                    });
+                }
+                (None, Some(entry)) => self.installed(entry),
+                (None, None) => return Err(unknown(id)),
+            },
+            Chosen::File(file) => Locations { named: Some(file.clone()), folders: Vec::new() }
+                .find(catalogue.default_model()),
+        }
+        .map_err(|error| failed(error.to_string()).hint(error.hint()))?;
+        let name = known_name(&catalogue, &path).unwrap_or_else(|| file_name(&path));
+        Ok(Candidate { chosen: chosen.clone(), name, path })
+    }
+
+    fn record(&self, id: &str) -> Option<Installed> {
+        self.library.get(id).ok()
+    }
+
+    fn installed(&self, entry: &ModelEntry) -> Result<PathBuf, LocateError> {
+        Locations { named: None, folders: self.locations.folders.clone() }.find(entry)
+    }
+
+    fn options(&self, given_back: u64) -> LoadOptions {
+        LoadOptions {
+            context_limit: self.loading.context,
+            machine: MachineMemory::now().map(|machine| machine.with_given_back(given_back)),
+            overcommit: self.loading.overcommit,
+            threads: self.loading.threads,
+            ..LoadOptions::default()
+        }
+    }
+}
+
+impl ModelSource for InProcess {
+    fn name(&self, chosen: &Chosen) -> String {
+        let known = || {
+            let catalogue = catalogue().ok()?;
+            Some(match chosen {
+                Chosen::Default => catalogue.default_model().name.clone(),
+                Chosen::Id(id) => match self.record(id) {
+                    Some(record) => record.name,
+                    None => catalogue.by_id(id)?.name.clone(),
+                },
+                Chosen::File(file) => known_name(&catalogue, file)?,
+            })
+        };
+        known().unwrap_or_else(|| match chosen {
+            Chosen::Default => String::new(),
+            Chosen::Id(id) => id.clone(),
+            Chosen::File(file) => file_name(file),
+        })
+    }
+
+    fn list(&self, used: &Chosen) -> Vec<ModelChoice> {
+        let Ok(catalogue) = catalogue() else { return Vec::new() };
+        let used = self.candidate(used).ok().map(|used| used.path);
+        let is_used = |path: &Path| used.as_deref() == Some(path);
+        let records = self.library.list();
+        let known = catalogue.models().iter().map(|entry| {
+            let record = records.iter().find(|record| record.id == entry.id);
+            let path = record.and_then(first_file).or_else(|| self.installed(entry).ok());
+            ModelChoice {
+                id: entry.id.clone(),
+                name: entry.name.clone(),
+                in_use: path.as_deref().is_some_and(is_used),
+                path: path.map(|path| path.display().to_string()),
+                bytes: entry.about_bytes().unwrap_or_default(),
+                good_for: Some(entry.good_for.clone()),
+            }
+        });
+        let mut choices: Vec<ModelChoice> = known.collect();
+        for record in &records {
+            let (false, Some(path)) = (catalogue.by_id(&record.id).is_some(), first_file(record))
+            else {
+                continue;
+            };
+            choices.push(ModelChoice {
+                id: record.id.clone(),
+                name: record.name.clone(),
+                in_use: is_used(&path),
+                path: Some(path.display().to_string()),
+                bytes: record.files.iter().map(|file| file.size_bytes).sum(),
+                good_for: None,
+            });
+        }
+        // Files that somebody put into one of the folders, and the one that is used.
+        let in_folders = self.locations.folders.iter().map(|folder| model_files(folder));
+        for files in in_folders.chain([used.iter().cloned().collect()]) {
+            for path in files {
+                let shown = path.display().to_string();
+                if choices.iter().any(|choice| choice.path.as_ref() == Some(&shown)) {
+                    continue;
+                }
+                choices.push(ModelChoice {
+                    id: shown.clone(),
+                    name: file_name(&path),
+                    bytes: path.metadata().map_or(0, |file| file.len()),
+                    in_use: is_used(&path),
+                    path: Some(shown),
+                    good_for: None,
+                });
+            }
+        }
+        choices
+    }
+
+    fn find(&self, typed: &str) -> Result<Chosen, ProtocolError> {
+        let catalogue = catalogue()?;
+        if self.record(typed).is_some() || catalogue.by_id(typed).is_some() {
+            return Ok(Chosen::Id(typed.to_owned()));
+        }
+        let path = Path::new(typed);
+        if path.is_absolute() { Ok(Chosen::File(path.to_owned())) } else { Err(unknown(typed)) }
+    }
+
+    fn check(&self, chosen: &Chosen, given_back: u64) -> Result<Candidate, ProtocolError> {
+        let candidate = self.candidate(chosen)?;
+        let options = self.options(given_back);
+        let gguf = correx_gguf::inspect(&candidate.path).map_err(failed)?;
+        let plan =
+            memory_plan(&gguf, options.threads.unwrap_or_else(compute_threads)).map_err(failed)?;
+        choose_context(&plan, options.context_limit, options.machine, options.overcommit)
+            .map_err(|problem| failed(format!("{} does not fit: {problem}", candidate.name)))?;
+        correx_candle::Vocabulary::from_gguf(&gguf).map_err(failed)?;
+        Ok(candidate)
+    }
+
+    fn load(
+        &self,
+        chosen: &Chosen,
+        cancel: &InferenceCancellationToken,
+        report: &dyn Fn(f32),
+    ) -> Result<LoadedModel, ProtocolError> {
+        let candidate = self.candidate(chosen)?;
+        // A known file goes by its name in the catalogue; files name themselves oddly.
+        let name = known_name(&catalogue()?, &candidate.path);
+        let options = LoadOptions { name, cancel: cancel.clone(), ..self.options(0) };
+        let provider = CandleProvider::load(&candidate.path, options, |progress| {
+            report((progress.done as f64 / progress.total.max(1) as f64) as f32);
+        })
+        .map_err(failed)?;
+        let memory = Some(memory(&provider.memory_need()));
+        Ok(LoadedModel { provider: Arc::new(provider), memory })
+    }
+}
+
+/// A need as it is shown.
+pub(super) fn memory(need: &MemoryNeed) -> MemoryView {
+    MemoryView {
+        need: need.total(),
+        weights: need.weights + need.repacked,
+        vocabulary: need.vocabulary,
+        cache: need.cache,
+        scratch: need.scratch,
+        held: None,
+        available: None,
+    }
+}
+
+/// The GGUF files of a folder, by name.
+fn model_files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    let is_model = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("gguf"))
+    };
+    let mut files: Vec<PathBuf> =
+        entries.map(|entry| entry.path()).filter(is_model).filter(|path| path.is_file()).collect();
+    files.sort();
+    files
+}
+
+fn catalogue() -> Result<Catalogue, ProtocolError> {
+    Catalogue::embedded().map_err(failed)
+}
+
+/// The file of a record that is to be opened.
+fn first_file(record: &Installed) -> Option<PathBuf> {
+    record.files.first().map(|file| file.path.clone())
+}
+
+fn known_name(catalogue: &Catalogue, path: &Path) -> Option<String> {
+    let size = path.metadata().map_or(0, |file| file.len());
+    catalogue.by_file(&file_name(path), size).map(|model| model.name.clone())
+}
+
+fn unknown(typed: &str) -> ProtocolError {
+    ProtocolError::new(ErrorCode::NotFound, format!("there is no model {typed:?}"))
+        .hint("`correx model list` lists those that there are; a file is named by its whole path.")
+}
+
+fn failed(error: impl std::fmt::Display) -> ProtocolError {
+    ProtocolError::new(ErrorCode::Model, error.to_string())
+}
+
+fn file_name(path: &Path) -> String {
+    path.file_name()
+        .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into())
+}
