@@ -198,8 +198,6 @@ pub enum ModelCommand {
     },
     /// Which model is used, whether it is in memory, and how much of that it takes; loads nothing
     Status,
-    /// The models that can be used or got
-    List,
     /// Use another model from now on
     Use {
         /// Its id, or a GGUF file
@@ -223,6 +221,16 @@ pub enum ModelCommand {
         #[arg(long, value_name = "N", value_parser = at_least_one)]
         context: Option<usize>,
     },
+    /// The models that are known, here, being downloaded, or held by other programs
+    List,
+    /// Look for models that other programs hold: Ollama, LM Studio, Jan, GPT4All, the hub's tools
+    Find,
+    /// Download a model, or go on with it; Ctrl-C pauses. Opens a connection to the hub
+    Download(DownloadArgs),
+    /// Use a GGUF file where it lies; nothing is copied
+    Import(ImportArgs),
+    /// Delete a model: its file if Correx downloaded it, else only what is known of it
+    Delete(DeleteArgs),
     /// Measure how fast a model is here
     Bench {
         /// A GGUF file; the default model when absent
@@ -265,10 +273,14 @@ impl ModelCommand {
             self,
             ModelCommand::Show
                 | ModelCommand::Status
-                | ModelCommand::List
                 | ModelCommand::Use { .. }
                 | ModelCommand::Load
                 | ModelCommand::Unload
+                | ModelCommand::List
+                | ModelCommand::Find
+                | ModelCommand::Download(_)
+                | ModelCommand::Import(_)
+                | ModelCommand::Delete(_)
         )
     }
 }
@@ -280,6 +292,38 @@ pub enum When {
     AfterRun,
     /// At once
     Now,
+}
+
+/// `correx model download`.
+#[derive(Debug, Args)]
+pub struct DownloadArgs {
+    /// An id of the catalogue, hf:OWNER/REPOSITORY/FILE.gguf, or the file's address on the hub
+    #[arg(value_name = "ID|hf:REPO/FILE")]
+    pub model: String,
+    /// A branch, tag or commit in place of the main branch
+    #[arg(long)]
+    pub revision: Option<String>,
+}
+
+/// `correx model import`.
+#[derive(Debug, Args)]
+pub struct ImportArgs {
+    /// The GGUF file; of a model in several files, any of them
+    pub file: PathBuf,
+    /// What to call it; made from the file's name when absent
+    #[arg(long)]
+    pub name: Option<String>,
+}
+
+/// `correx model delete`.
+#[derive(Debug, Args)]
+pub struct DeleteArgs {
+    /// Its id, or the path of the rest of a download
+    #[arg(value_name = "ID|FILE")]
+    pub model: String,
+    /// Do not ask
+    #[arg(long)]
+    pub yes: bool,
 }
 
 /// `correx demo`.
@@ -351,6 +395,19 @@ mod tests {
             generate.command,
             Command::Model(ModelCommand::Generate { greedy: true, tokens: 5, ids: true, .. })
         ));
+    }
+
+    #[test]
+    fn models_are_got_and_deleted_as_the_documentation_says() {
+        let cli = parse("correx model download hf:a/b/c.gguf --revision v1 --json").unwrap();
+        let Command::Model(ModelCommand::Download(args)) = cli.command else { panic!() };
+        assert_eq!((args.model.as_str(), args.revision.as_deref()), ("hf:a/b/c.gguf", Some("v1")));
+        let cli = parse("correx model delete qwen3-4b-q4_k_m --yes").unwrap();
+        assert!(matches!(
+            cli.command,
+            Command::Model(ModelCommand::Delete(DeleteArgs { yes: true, .. }))
+        ));
+        assert!(parse("correx model import m.gguf --name Mine").is_ok());
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! # Layout
 //! - [`args`]: what can be typed; [`choice`]: from that to what is asked.
 //! - [`connection`]: a data directory, as its owner or through its owner.
-//! - [`run`], [`chat`], [`sessions`], [`artifacts`], [`model`], [`inspect`], [`demo`]: the commands.
+//! - [`run`], [`chat`], [`sessions`], [`artifacts`], [`model`], [`library`], [`inspect`], [`demo`]: the
+//!   commands.
 //! - [`watch`], [`display`]: a run, followed and told.
 //! - [`output`]: everything that is printed; [`terminal`]: lines that are typed.
 //! - [`outcome`]: how a command ends: 0 as wanted, 1 not, 2 typed wrongly.
@@ -16,6 +17,7 @@ pub mod connection;
 pub mod demo;
 pub mod display;
 pub mod inspect;
+pub mod library;
 pub mod model;
 pub mod outcome;
 pub mod output;
@@ -95,6 +97,11 @@ async fn connected(command: Command, common: &Common, output: Output) -> Outcome
         Command::Workflow(WorkflowCommand::Check { workflow }) => {
             sessions::check(&connection, &workflow).await
         }
+        Command::Model(ModelCommand::List) => library::list(&connection).await,
+        Command::Model(ModelCommand::Find) => library::find(&connection).await,
+        Command::Model(ModelCommand::Download(args)) => library::download(&connection, args).await,
+        Command::Model(ModelCommand::Import(args)) => library::import(&connection, args).await,
+        Command::Model(ModelCommand::Delete(args)) => library::delete(&connection, args).await,
         Command::Model(command) => model::of_data_dir(&connection, command).await,
         Command::Demo(args) => demo::demo(&connection, args).await,
     };

@@ -195,6 +195,17 @@ impl Output {
         bar
     }
 
+    /// A bar that counts bytes; its message says how fast.
+    pub fn byte_bar(&self, label: &str) -> ProgressBar {
+        let bar = self.bar(0, "");
+        let template = "  {prefix:<30} {bar:24} {bytes}/{total_bytes}  {msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style.progress_chars("━╸─"));
+        }
+        bar.set_prefix(label.to_owned());
+        bar
+    }
+
     /// Whether progress is shown as bars; else it is told in lines.
     pub fn has_bars(&self) -> bool {
         self.bars.is_some()

@@ -5,6 +5,7 @@
 //! - [`link`]: [`Client`], the same operations from any process: the first on a data directory
 //!   owns it, the others talk to the owner over a local socket that only its user can open.
 //! - [`engine`]: [`Engine`], the model: found, loaded in the background, waited for.
+//! - [`holdings`]: [`Holdings`], which models there are, and getting more.
 //! - [`facade`]: [`create_router_facade`], the router wired.
 //! - [`settings`]: [`Settings`], what a person may set.
 //! - [`examples`]: the workflows that Correx brings.
@@ -20,6 +21,7 @@ pub mod engine;
 pub mod examples;
 pub mod facade;
 pub mod failure;
+pub mod holdings;
 pub mod link;
 pub mod passing;
 pub mod pushes;
@@ -31,6 +33,7 @@ pub use app::{App, AppParts};
 pub use correx_models as models;
 pub use engine::{Engine, Loading, ModelManager};
 pub use facade::{RouterSurroundings, create_router_facade};
+pub use holdings::Holdings;
 pub use link::{Client, ConnectOptions};
 pub use pushes::Pushes;
 pub use settings::Settings;

@@ -129,6 +129,13 @@ fn is_id(name: &str) -> bool {
     !name.contains(['/', '\\']) && !name.to_ascii_lowercase().ends_with(".gguf")
 }
 
+impl ModelSettings {
+    /// Whether they name the model with this id, or the file at this path.
+    pub fn names(&self, _id: &str, path: Option<&Path>) -> bool {
+        self.file.is_some() && self.file.as_deref() == path
+    }
+}
+
 /// Why settings could not be used. The file is left as it is.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum SettingsError {

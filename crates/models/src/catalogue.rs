@@ -70,6 +70,19 @@ pub enum SizeClass {
     Larger,
 }
 
+impl SizeClass {
+    /// Its name in files and on the wire.
+    pub fn name(self) -> &'static str {
+        match self {
+            SizeClass::Tiny => "tiny",
+            SizeClass::Small => "small",
+            SizeClass::Medium => "medium",
+            SizeClass::Large => "large",
+            SizeClass::Larger => "larger",
+        }
+    }
+}
+
 /// Where a model comes from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case", deny_unknown_fields)]

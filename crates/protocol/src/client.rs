@@ -4,6 +4,8 @@ use correx_events::{BlobHash, ClientMessageId, NoteId, SessionId, StageId, TurnI
 use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
+use crate::PartFate;
+
 /// A request. Every request gets exactly one reply.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, TS)]
 #[serde(tag = "type", rename_all = "snake_case")]
@@ -190,6 +192,58 @@ pub enum ClientMessage {
     /// Frees the model's memory, or stops its loading; the next use loads it again. Refused while
     /// something is being generated. Reply: `model`.
     UnloadModel,
+    /// Which models there are: known, installed, being downloaded. Opens no connection. Reply:
+    /// `library`.
+    ReadLibrary,
+    /// Looks for models that other programs hold on this machine. Reply: `found_models`.
+    FindModels,
+    /// Downloads a model, or goes on with it. The only request that opens a connection to another
+    /// machine, beside `resume_download`. Reply: `download`; pushes tell how it goes on.
+    StartDownload {
+        /// An id of the catalogue, `hf:OWNER/REPOSITORY/FILE.gguf`, or an address.
+        model: String,
+        /// A branch, tag or commit; the main branch when absent.
+        #[serde(default)]
+        revision: Option<String>,
+    },
+    /// Stops a download for now; what is here is kept. Reply: `done`.
+    PauseDownload {
+        /// Which one.
+        id: String,
+    },
+    /// Goes on with a download that was paused, failed, or left by an earlier program. Reply:
+    /// `download`.
+    ResumeDownload {
+        /// Which one.
+        id: String,
+    },
+    /// Gives a download up. Reply: `done`.
+    CancelDownload {
+        /// Which one.
+        id: String,
+        /// What happens to what is here.
+        #[serde(default)]
+        part: PartFate,
+    },
+    /// Makes a file on this machine a model, where it lies; it is read once. Reply: `installed`.
+    ImportModel {
+        /// Its path.
+        path: String,
+        /// For people; made from the file's name when absent.
+        #[serde(default)]
+        name: Option<String>,
+    },
+    /// What deleting a model, or a leftover of a download by its path, would do. Reply: `deletion`.
+    PlanDeletion {
+        /// Which one.
+        id: String,
+    },
+    /// Deletes a model: its files when Correx downloaded them, else only what is known of it.
+    /// Reply: `done`.
+    DeleteModel {
+        /// Which one.
+        id: String,
+    },
 }
 
 /// When another model takes over.

@@ -73,6 +73,8 @@ pub enum ErrorCode {
     Model,
     /// The model failed while answering.
     Inference,
+    /// Another machine could not be reached, or did not answer as it should.
+    Network,
     /// Something could not be written or read.
     Storage,
     /// Anything else.

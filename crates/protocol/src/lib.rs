@@ -4,6 +4,7 @@
 //! - [`client`]: [`ClientMessage`], a person's wishes.
 //! - [`server`]: [`ServerMessage`], replies and pushes.
 //! - [`view`]: what a front end shows, as plain data. Nothing of the domain but its ids.
+//! - [`models`]: the models of this person: catalogue, installed, found, downloads.
 //! - [`error`]: [`ProtocolError`], what happened, what was kept, what to do.
 //! - [`frame`]: messages with a number, for transports that carry several at once.
 //!
@@ -12,6 +13,7 @@
 pub mod client;
 pub mod error;
 pub mod frame;
+pub mod models;
 pub mod server;
 pub mod typescript;
 pub mod view;
@@ -21,5 +23,6 @@ pub use client::{
 };
 pub use error::{ErrorCode, ProtocolError};
 pub use frame::{ClientFrame, FrameError, ServerFrame, decode_client, encode_server};
+pub use models::*;
 pub use server::ServerMessage;
 pub use view::*;

@@ -5,8 +5,9 @@ use serde::{Deserialize, Serialize};
 use ts_rs::TS;
 
 use crate::{
-    BlobView, ContextView, DraftView, ModelChoice, ModelView, Overview, ProtocolError, RunView,
-    SessionSummary, SessionView, TurnView, WorkflowView,
+    BlobView, ContextView, DeletionView, DownloadView, DraftView, FoundModel, InstalledModel,
+    LibraryView, ModelChoice, ModelView, Overview, ProtocolError, RunView, SessionSummary,
+    SessionView, TurnView, WorkflowView,
 };
 
 /// A reply to one request, or a push to everybody.
@@ -53,6 +54,24 @@ pub enum ServerMessage {
         /// The default first.
         models: Vec<ModelChoice>,
     },
+    /// Reply: which models there are.
+    Library(LibraryView),
+    /// Reply: models that other programs hold.
+    FoundModels {
+        /// By program and name.
+        models: Vec<FoundModel>,
+    },
+    /// Reply and push: how a download stands.
+    Download(DownloadView),
+    /// Push: a download was given up, and is gone.
+    DownloadGone {
+        /// Which one.
+        id: String,
+    },
+    /// Reply: a model that was imported.
+    Installed(InstalledModel),
+    /// Reply: what deleting a model would do.
+    Deletion(DeletionView),
     /// Reply: it was done.
     Done,
     /// Reply: it was not done.

@@ -62,6 +62,17 @@ impl App {
             ClientMessage::UseModel { model, when } => self.use_model(model, when).await,
             ClientMessage::LoadModel => self.load_model().await,
             ClientMessage::UnloadModel => self.unload_model().await,
+            ClientMessage::ReadLibrary => self.read_library().await,
+            ClientMessage::FindModels => self.find_models().await,
+            ClientMessage::StartDownload { model, revision } => {
+                self.start_download(&model, revision.as_deref()).await
+            }
+            ClientMessage::PauseDownload { id } => self.pause_download(&id).await,
+            ClientMessage::ResumeDownload { id } => self.resume_download(&id).await,
+            ClientMessage::CancelDownload { id, part } => self.cancel_download(&id, part).await,
+            ClientMessage::ImportModel { path, name } => self.import_model(path, name).await,
+            ClientMessage::PlanDeletion { id } => self.plan_deletion(&id).await,
+            ClientMessage::DeleteModel { id } => self.delete_model(&id).await,
         }
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! - this file: what it is made of, how it starts and ends.
 //! - `dispatch`: from a message to its operation; the only place that knows both.
-//! - `sessions`, `runs`, `talk`, `reading`, `models`: the operations.
+//! - `sessions`, `runs`, `talk`, `reading`, `models`, `library`: the operations.
 //! - `state`: a session as its log tells it.
 //! - `follow`: from stored events to what front ends are told.
 //! - `answers`: which answers are being written, and how to stop them.
@@ -10,6 +10,7 @@
 mod answers;
 mod dispatch;
 mod follow;
+mod library;
 mod models;
 mod reading;
 mod runs;
@@ -34,6 +35,7 @@ use tokio::task::JoinHandle;
 use crate::engine::Engine;
 use crate::facade::{RouterSurroundings, create_router_facade};
 use crate::failure::Failure;
+use crate::holdings::Holdings;
 use crate::passing::PassingTranscripts;
 use crate::pushes::Pushes;
 use crate::settings::{KeepConversations, Settings};
@@ -51,6 +53,8 @@ pub struct AppParts {
     pub data_dir: PathBuf,
     /// What answers prompts.
     pub engine: Engine,
+    /// Which models there are.
+    pub holdings: Holdings,
     /// What the person set.
     pub settings: Settings,
     /// Tells the time.
@@ -71,6 +75,7 @@ struct Inner {
     store: Store,
     data_dir: PathBuf,
     engine: Engine,
+    holdings: Holdings,
     facade: Arc<dyn RouterFacade>,
     orchestrator: Orchestrator,
     sessions: Sessions,
@@ -104,7 +109,7 @@ impl App {
     /// Wires the parts and starts what runs in the background. Runs that were going when the last
     /// process ended are marked as interrupted.
     pub async fn open(parts: AppParts) -> Result<Self, ProtocolError> {
-        let AppParts { store, data_dir, engine, settings, clock, ids, pushes } = parts;
+        let AppParts { store, data_dir, engine, holdings, settings, clock, ids, pushes } = parts;
         let conversations = match settings.conversations.keep {
             KeepConversations::OnDisk => Conversations::OnDisk(store.transcripts()),
             KeepConversations::InMemory => Conversations::InMemory(Arc::default()),
@@ -135,6 +140,7 @@ impl App {
             store,
             data_dir,
             engine,
+            holdings,
             facade,
             orchestrator,
             sessions,
@@ -179,6 +185,7 @@ impl App {
             manager.close();
         }
         self.inner.switches.end();
+        self.inner.holdings.downloads.shutdown().await;
         self.inner.orchestrator.shutdown().await;
         self.inner.tasks.ended().await;
         let background = match self.inner.background.lock() {
@@ -198,6 +205,10 @@ impl App {
         let told = self.inner.pushes.clone();
         let tasks = [
             tokio::spawn(async move { pushes.run().await }),
+            tokio::spawn(Self::follow_downloads(
+                self.inner.holdings.clone(),
+                self.inner.pushes.clone(),
+            )),
             tokio::spawn(follow::follow(Arc::downgrade(&self.inner), self.inner.store.clone())),
             tokio::spawn(async move {
                 while model.changed().await.is_ok() {

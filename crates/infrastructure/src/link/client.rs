@@ -17,6 +17,7 @@ use super::remote::Remote;
 use crate::app::{App, AppParts};
 use crate::engine::{Chosen, Engine, InProcess, LoadingSettings, ModelManager};
 use crate::failure;
+use crate::holdings::Holdings;
 use crate::pushes::Pushes;
 use crate::settings::Settings;
 
@@ -212,10 +213,15 @@ impl Inner {
             };
             Engine::managed(ModelManager::new(Box::new(source), chosen), self.options.loading)
         });
+        let holdings = match &self.options.holdings {
+            Some(holdings) => holdings.clone(),
+            None => Holdings::of_data_dir(&self.data_dir)?,
+        };
         let app = App::open(AppParts {
             store,
             data_dir: self.data_dir.clone(),
             engine,
+            holdings,
             settings,
             clock: Arc::new(SystemClock),
             ids: Arc::new(RandomIds),
@@ -264,6 +270,9 @@ fn only_reads(message: &ClientMessage) -> bool {
             | ClientMessage::ReadTurnContext { .. }
             | ClientMessage::GetModel
             | ClientMessage::ListModels
+            | ClientMessage::ReadLibrary
+            | ClientMessage::FindModels
+            | ClientMessage::PlanDeletion { .. }
     )
 }
 

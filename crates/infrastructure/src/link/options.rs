@@ -8,6 +8,7 @@ use correx_protocol::{ErrorCode, ProtocolError};
 use directories::ProjectDirs;
 
 use crate::engine::{Engine, Loading};
+use crate::holdings::Holdings;
 
 /// How to connect. `Default` is the usual data directory with its own settings.
 #[derive(Clone, Default)]
@@ -22,6 +23,8 @@ pub struct ConnectOptions {
     pub loading: Loading,
     /// What answers prompts, in place of the in-process model.
     pub engine: Option<Engine>,
+    /// Which models there are, in place of those of the data directory and the environment.
+    pub holdings: Option<Holdings>,
 }
 
 impl ConnectOptions {
