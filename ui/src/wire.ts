@@ -214,7 +214,47 @@ model: string,
 /**
  * What to do while something is being generated.
  */
-when: SwitchTime | null, } | { "type": "load_model" } | { "type": "unload_model" };
+when: SwitchTime | null, } | { "type": "load_model" } | { "type": "unload_model" } | { "type": "read_library" } | { "type": "find_models" } | { "type": "start_download", 
+/**
+ * An id of the catalogue, `hf:OWNER/REPOSITORY/FILE.gguf`, or an address.
+ */
+model: string, 
+/**
+ * A branch, tag or commit; the main branch when absent.
+ */
+revision: string | null, } | { "type": "pause_download", 
+/**
+ * Which one.
+ */
+id: string, } | { "type": "resume_download", 
+/**
+ * Which one.
+ */
+id: string, } | { "type": "cancel_download", 
+/**
+ * Which one.
+ */
+id: string, 
+/**
+ * What happens to what is here.
+ */
+part: PartFate, } | { "type": "import_model", 
+/**
+ * Its path.
+ */
+path: string, 
+/**
+ * For people; made from the file's name when absent.
+ */
+name: string | null, } | { "type": "plan_deletion", 
+/**
+ * Which one.
+ */
+id: string, } | { "type": "delete_model", 
+/**
+ * Which one.
+ */
+id: string, };
 
 export type ContextView = { 
 /**
@@ -249,6 +289,100 @@ reused_tokens: number | null,
  * Whether the counts are the model's own tokenizer's.
  */
 exact: boolean, };
+
+export type DeletionView = { 
+/**
+ * Which one.
+ */
+id: string, 
+/**
+ * For people.
+ */
+name: string, 
+/**
+ * Files that are deleted.
+ */
+deletes: Array<string>, 
+/**
+ * Bytes that become free.
+ */
+frees: number, 
+/**
+ * What stays, and why.
+ */
+stays: Array<string>, 
+/**
+ * What uses it.
+ */
+used_by: Array<string>, };
+
+export type DownloadPhase = { "kind": "asking" } | { "kind": "waiting" } | { "kind": "rereading" } | { "kind": "receiving" } | { "kind": "retrying", 
+/**
+ * Why.
+ */
+error: ProtocolError, 
+/**
+ * How many tries have failed.
+ */
+failed: number, 
+/**
+ * How many may.
+ */
+of: number, 
+/**
+ * The pause, in seconds.
+ */
+wait_seconds: number, } | { "kind": "verifying" } | { "kind": "paused" } | { "kind": "done", 
+/**
+ * Its id in the library.
+ */
+installed: string, 
+/**
+ * The file to open.
+ */
+path: string, } | { "kind": "failed", 
+/**
+ * Why, what is kept, what to do.
+ */
+error: ProtocolError, };
+
+export type DownloadView = { 
+/**
+ * Its name.
+ */
+id: string, 
+/**
+ * The model in the catalogue, if it is one of those.
+ */
+model: string | null, 
+/**
+ * The model's name for people.
+ */
+name: string, 
+/**
+ * What it is doing.
+ */
+phase: DownloadPhase, 
+/**
+ * Bytes that are here.
+ */
+done: number, 
+/**
+ * Bytes in all, once that is known.
+ */
+total: number | null, 
+/**
+ * Bytes per second over the last seconds.
+ */
+speed: number | null, 
+/**
+ * Seconds that the rest takes at this speed.
+ */
+remaining_seconds: number | null, 
+/**
+ * Something that a person should know, and that is no error.
+ */
+notice: string | null, };
 
 export type DraftView = { 
 /**
@@ -286,7 +420,37 @@ hash: string | null,
  */
 dropped: string | null, };
 
-export type ErrorCode = "bad_message" | "not_found" | "empty_input" | "input_too_long" | "cannot_steer" | "wrong_state" | "bad_workflow" | "bad_input" | "model" | "inference" | "storage" | "internal";
+export type ErrorCode = "bad_message" | "not_found" | "empty_input" | "input_too_long" | "cannot_steer" | "wrong_state" | "bad_workflow" | "bad_input" | "model" | "inference" | "network" | "storage" | "internal";
+
+export type FoundModel = { 
+/**
+ * The program's name.
+ */
+holder: string, 
+/**
+ * Its name there.
+ */
+name: string, 
+/**
+ * The file to open.
+ */
+path: string, 
+/**
+ * Bytes of all its files.
+ */
+bytes: number, 
+/**
+ * What its header says.
+ */
+about: ModelAbout | null, 
+/**
+ * Why it cannot be used.
+ */
+problem: string | null, 
+/**
+ * The id that it has here, when it is installed or imported already.
+ */
+installed: string | null, };
 
 export type InputSpecView = { 
 /**
@@ -346,7 +510,119 @@ hash: string,
  */
 bytes: number, };
 
+export type InstalledModel = { 
+/**
+ * Its stable name.
+ */
+id: string, 
+/**
+ * For people.
+ */
+name: string, 
+/**
+ * The file to open.
+ */
+path: string, 
+/**
+ * Bytes of all its files.
+ */
+bytes: number, 
+/**
+ * Where it comes from.
+ */
+origin: ModelOrigin, 
+/**
+ * Whether its files are as they were.
+ */
+state: ModelFileState, 
+/**
+ * What its header says; absent when it cannot be read.
+ */
+about: ModelAbout | null, };
+
+export type KnownModel = { 
+/**
+ * Its stable name.
+ */
+id: string, 
+/**
+ * For people.
+ */
+name: string, 
+/**
+ * `tiny`, `small`, `medium`, `large` or `larger`.
+ */
+class: string, 
+/**
+ * The architecture that its file names.
+ */
+architecture: string, 
+/**
+ * The licence of its weights.
+ */
+licence: string, 
+/**
+ * Where it can be read, where its name does not say.
+ */
+licence_url: string | null, 
+/**
+ * Tokens that it was trained to hold.
+ */
+context_length: number, 
+/**
+ * One line that helps to choose.
+ */
+good_for: string, 
+/**
+ * The file's size in bytes, exactly or about.
+ */
+bytes: number | null, 
+/**
+ * Memory that it takes, about, in bytes.
+ */
+memory: number | null, 
+/**
+ * Where it comes from: what `start_download` takes, or the name of a package.
+ */
+source: string, 
+/**
+ * Whether it can be downloaded.
+ */
+downloadable: boolean, 
+/**
+ * Its file, when it is on this machine.
+ */
+path: string | null, };
+
 export type Layer = "L0" | "L1" | "L2";
+
+export type LeftoverView = { 
+/**
+ * The file.
+ */
+path: string, 
+/**
+ * Bytes that it takes.
+ */
+bytes: number, };
+
+export type LibraryView = { 
+/**
+ * The known models, by size.
+ */
+catalogue: Array<KnownModel>, 
+/**
+ * What was downloaded or imported.
+ */
+installed: Array<InstalledModel>, 
+/**
+ * Downloads that go on, wait to be gone on with, or ended since the program started.
+ */
+downloads: Array<DownloadView>, 
+/**
+ * Parts of downloads that nobody can go on with: they can only be deleted.
+ */
+leftovers: Array<LeftoverView>, };
 
 export type MemoryView = { 
 /**
@@ -378,6 +654,24 @@ held: number | null,
  */
 available: number | null, };
 
+export type ModelAbout = { 
+/**
+ * For example `llama`.
+ */
+architecture: string | null, 
+/**
+ * For example `Q4_1`.
+ */
+quantization: string | null, 
+/**
+ * The number of weights.
+ */
+parameters: number, 
+/**
+ * Tokens that it was trained to hold.
+ */
+context_length: number | null, };
+
 export type ModelChoice = { 
 /**
  * Its id, or the path of its file: what `use_model` takes.
@@ -403,6 +697,22 @@ good_for: string | null,
  * Whether it is the one that is used now.
  */
 in_use: boolean, };
+
+export type ModelFileState = "as_recorded" | "gone" | "touched";
+
+export type ModelOrigin = { "kind": "hub", 
+/**
+ * From where.
+ */
+source: string, 
+/**
+ * The commit.
+ */
+commit: string, 
+/**
+ * SHA-256 of its first file.
+ */
+sha256: string, } | { "kind": "imported" };
 
 export type ModelState = { "kind": "loading", 
 /**
@@ -519,6 +829,8 @@ data_dir: string,
  * This program's version.
  */
 version: string, };
+
+export type PartFate = "keep" | "delete";
 
 export type ProtocolError = { 
 /**
@@ -662,7 +974,15 @@ lines: Array<string>, } | { "type": "context" } & ContextView | { "type": "model
 /**
  * The default first.
  */
-models: Array<ModelChoice>, } | { "type": "done" } | { "type": "error" } & ProtocolError | { "type": "session_changed" } & SessionSummary | { "type": "session_deleted", 
+models: Array<ModelChoice>, } | { "type": "library" } & LibraryView | { "type": "found_models", 
+/**
+ * By program and name.
+ */
+models: Array<FoundModel>, } | { "type": "download" } & DownloadView | { "type": "download_gone", 
+/**
+ * Which one.
+ */
+id: string, } | { "type": "installed" } & InstalledModel | { "type": "deletion" } & DeletionView | { "type": "done" } | { "type": "error" } & ProtocolError | { "type": "session_changed" } & SessionSummary | { "type": "session_deleted", 
 /**
  * Which one.
  */
