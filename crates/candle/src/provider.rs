@@ -18,7 +18,7 @@ use tokio::sync::oneshot;
 
 use crate::checksum;
 use crate::decoder::{ConfigError, Decoder, DecoderConfig, WeightsError};
-use crate::engine::{Engine, Job};
+use crate::engine::{Engine, Job, ReplyForm};
 use crate::memory::{
     DoesNotFit, MachineMemory, MemoryNeed, MemoryPlan, Overcommit, choose_context,
 };
@@ -197,7 +197,7 @@ impl CandleProvider {
         let engine = Engine::new(
             Arc::new(loaded.decoder),
             loaded.vocabulary,
-            encoder.reasoning(),
+            ReplyForm { reasoning: encoder.reasoning(), stop_text: encoder.template().stop_text() },
             description.device.clone(),
             window,
             chosen.spare_bytes(options.kept_cache_bytes),

@@ -2,7 +2,7 @@
 
 use correx_inference::{ReasoningSplitter, ReasoningTag, ReasoningTags, Split, Thinking};
 
-use crate::stream::TextStream;
+use crate::stream::{StopText, TextStream};
 use crate::tokenizer::Vocabulary;
 use correx_context::ReplyStart;
 
@@ -43,6 +43,7 @@ impl Reasoning {
 pub(crate) struct ReplyText {
     reasoning: Option<Reasoning>,
     stream: TextStream,
+    stop: StopText,
     splitter: ReasoningSplitter,
     thinking: String,
     answer: String,
@@ -51,12 +52,17 @@ pub(crate) struct ReplyText {
 }
 
 impl ReplyText {
-    /// The reply of a model to a prompt that leaves it at `start`.
-    pub(crate) fn new(reasoning: Option<Reasoning>, start: ReplyStart) -> Self {
+    /// The reply of a model to a prompt that leaves it at `start`; it ends at `stop`.
+    pub(crate) fn new(
+        reasoning: Option<Reasoning>,
+        start: ReplyStart,
+        stop: Option<&'static str>,
+    ) -> Self {
         let tags = reasoning.map(|reasoning| reasoning.tags);
         Self {
             reasoning,
             stream: TextStream::new(),
+            stop: StopText::new(stop),
             splitter: ReasoningSplitter::new(tags, start),
             thinking: String::new(),
             answer: String::new(),
@@ -75,7 +81,8 @@ impl ReplyText {
         let split = match tag {
             // No character goes on behind a tag.
             Some(tag) => {
-                let rest = self.stream.finish();
+                let mut rest = self.stop.push(&self.stream.finish());
+                rest.push_str(&self.stop.finish());
                 let mut split = self.splitter.push(&rest);
                 let more = self.splitter.push_tag(tag);
                 split.thinking.push_str(&more.thinking);
@@ -83,7 +90,7 @@ impl ReplyText {
                 split
             }
             None => {
-                let text = self.stream.push(bytes);
+                let text = self.stop.push(&self.stream.push(bytes));
                 self.splitter.push(&text)
             }
         };
@@ -93,9 +100,15 @@ impl ReplyText {
         self.keep(split)
     }
 
+    /// Whether the text that ends a reply has come.
+    pub(crate) fn has_stopped(&self) -> bool {
+        self.stop.is_met()
+    }
+
     /// What is left when no more comes.
     pub(crate) fn finish(&mut self) -> Split {
-        let rest = self.stream.finish();
+        let mut rest = self.stop.push(&self.stream.finish());
+        rest.push_str(&self.stop.finish());
         let mut split = self.splitter.push(&rest);
         let more = self.splitter.finish();
         split.thinking.push_str(&more.thinking);
@@ -125,7 +138,7 @@ mod tests {
 
     fn reply(start: ReplyStart, tokens: &[Result<&[u8], ReasoningTag>]) -> ReplyText {
         let reasoning = Reasoning { tags: TAGS, open: None, close: None };
-        let mut reply = ReplyText::new(Some(reasoning), start);
+        let mut reply = ReplyText::new(Some(reasoning), start, None);
         for token in tokens {
             match token {
                 Ok(bytes) => reply.push_token(None, bytes),

@@ -48,6 +48,53 @@ impl TextStream {
     }
 }
 
+/// Ends a reply at a text, for formats in which no token does: what could become that text is held
+/// back until it is certain.
+#[derive(Debug, Default)]
+pub(crate) struct StopText {
+    text: Option<&'static str>,
+    held: String,
+    met: bool,
+}
+
+impl StopText {
+    /// Waits for `text`; without one, everything passes at once.
+    pub(crate) fn new(text: Option<&'static str>) -> Self {
+        Self { text: text.filter(|text| !text.is_empty()), ..Self::default() }
+    }
+
+    /// Takes what comes next and returns what is certain now.
+    pub(crate) fn push(&mut self, more: &str) -> String {
+        if self.met {
+            return String::new();
+        }
+        self.held.push_str(more);
+        let Some(text) = self.text else { return std::mem::take(&mut self.held) };
+        let certain = match self.held.find(text) {
+            Some(place) => {
+                self.met = true;
+                place
+            }
+            None => (0..self.held.len())
+                .filter(|place| self.held.is_char_boundary(*place))
+                .find(|place| text.starts_with(&self.held[*place..]))
+                .unwrap_or(self.held.len()),
+        };
+        let rest = self.held.split_off(certain);
+        std::mem::replace(&mut self.held, if self.met { String::new() } else { rest })
+    }
+
+    /// What is left when no more comes.
+    pub(crate) fn finish(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+
+    /// Whether the text has come.
+    pub(crate) fn is_met(&self) -> bool {
+        self.met
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -65,7 +112,31 @@ mod tests {
         assert_eq!(stream.finish(), "\u{fffd}");
     }
 
+    #[test]
+    fn a_reply_ends_at_the_stop_text_and_nothing_of_it_is_seen() {
+        let mut stop = StopText::new(Some("\nUser:"));
+        let pieces = ["Hello\n", "\nUs", "e it.\nUser", ":", " more"];
+        let seen: Vec<String> = pieces.iter().map(|piece| stop.push(piece)).collect();
+        assert_eq!(seen, ["Hello", "\n", "\nUse it.", "", ""]);
+        assert_eq!((stop.finish().as_str(), stop.is_met()), ("", true));
+        let mut unmet = StopText::new(Some("\nUser:"));
+        assert_eq!((unmet.push("é\nUser").as_str(), unmet.finish().as_str()), ("é", "\nUser"));
+        assert_eq!(StopText::new(None).push("\nUser:"), "\nUser:");
+    }
+
     proptest! {
+        #[test]
+        fn a_stop_text_is_found_however_it_comes(text in "[ab]{0,12}", cut in 1usize..4) {
+            let mut stop = StopText::new(Some("aab"));
+            let bytes = text.as_bytes();
+            let mut seen: String = bytes
+                .chunks(cut)
+                .map(|piece| stop.push(std::str::from_utf8(piece).unwrap()))
+                .collect();
+            seen.push_str(&stop.finish());
+            prop_assert_eq!(seen, text.split("aab").next().unwrap());
+        }
+
         #[test]
         fn pieces_add_up_to_the_whole(
             parts in prop::collection::vec(prop_oneof![

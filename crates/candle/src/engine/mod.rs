@@ -42,11 +42,20 @@ pub(crate) struct Job {
     pub(crate) answer: oneshot::Sender<Result<InferenceResponse, InferenceError>>,
 }
 
+/// How replies are to be read.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ReplyForm {
+    /// How the model marks its thinking, if it thinks.
+    pub(crate) reasoning: Option<Reasoning>,
+    /// Text that ends a reply, where no token does.
+    pub(crate) stop_text: Option<&'static str>,
+}
+
 /// The thread's state.
 pub(crate) struct Engine {
     decoder: Arc<Decoder>,
     vocabulary: Arc<Vocabulary>,
-    reasoning: Option<Reasoning>,
+    reply: ReplyForm,
     device: String,
     window: usize,
     kept: KeptCaches,
@@ -60,7 +69,7 @@ impl Engine {
     pub(crate) fn new(
         decoder: Arc<Decoder>,
         vocabulary: Arc<Vocabulary>,
-        reasoning: Option<Reasoning>,
+        reply: ReplyForm,
         device: String,
         window: usize,
         kept_bytes: usize,
@@ -68,7 +77,7 @@ impl Engine {
         Self {
             decoder,
             vocabulary,
-            reasoning,
+            reply,
             device,
             window,
             kept: KeptCaches::new(kept_bytes),
@@ -108,7 +117,7 @@ impl Engine {
             .kept
             .take(&job.cache_key, &job.ids)
             .unwrap_or_else(|| (self.decoder.new_cache(self.window), 0));
-        self.live.push(Sequence::new(job, cache, reused, self.window, self.reasoning));
+        self.live.push(Sequence::new(job, cache, reused, self.window, self.reply));
     }
 
     fn drop_cancelled(&mut self) {

@@ -8,9 +8,9 @@ use correx_inference::{
 };
 use tokio::sync::oneshot;
 
-use super::Job;
+use super::{Job, ReplyForm};
 use crate::decoder::{KvCache, Logits, Segment};
-use crate::reasoning::{Reasoning, ReplyText};
+use crate::reasoning::ReplyText;
 use crate::sampler::Sampler;
 use crate::tokenizer::Vocabulary;
 
@@ -50,7 +50,7 @@ impl Sequence {
         cache: KvCache,
         reused: usize,
         window: usize,
-        reasoning: Option<Reasoning>,
+        reply: ReplyForm,
     ) -> Self {
         let sequence = Self {
             reply: Vec::new(),
@@ -58,7 +58,7 @@ impl Sequence {
             reused,
             most: job.generation.max_tokens.min(window.saturating_sub(job.ids.len())),
             sampler: Sampler::new(&job.generation),
-            text: ReplyText::new(reasoning, job.reply_start),
+            text: ReplyText::new(reply.reasoning, job.reply_start, reply.stop_text),
             prompt: job.ids,
             key: job.cache_key,
             cancel: job.cancel,
@@ -137,6 +137,9 @@ impl Sequence {
         self.reply.push(id);
         let split = self.text.push(id, vocabulary);
         self.say(split);
+        if self.text.has_stopped() {
+            return Next::Finished(FinishReason::Stop);
+        }
         if self.reply.len() >= self.most {
             return Next::Finished(FinishReason::Length);
         }
