@@ -6,7 +6,8 @@ use std::time::Duration;
 use correx_infrastructure::models::download::megabytes;
 use correx_protocol::{
     ClientMessage, DeletionView, DownloadPhase, DownloadView, FoundModel, InstalledModel,
-    KnownModel, LibraryView, ModelAbout, ModelFileState, ModelOrigin, ProtocolError, ServerMessage,
+    KnownModel, LibraryView, ModelAbout, ModelChoice, ModelFileState, ModelOrigin, ProtocolError,
+    ServerMessage,
 };
 use indicatif::ProgressBar;
 use tokio::sync::broadcast::error::RecvError;
@@ -24,6 +25,14 @@ async fn library(connection: &Connection) -> Result<LibraryView, ProtocolError> 
     }
 }
 
+/// The models that `use` takes, and which of them is used.
+async fn choices(connection: &Connection) -> Result<Vec<ModelChoice>, ProtocolError> {
+    match connection.ask(ClientMessage::ListModels).await? {
+        ServerMessage::Models { models } => Ok(models),
+        _ => Err(unexpected()),
+    }
+}
+
 async fn found(connection: &Connection) -> Result<Vec<FoundModel>, ProtocolError> {
     match connection.ask(ClientMessage::FindModels).await? {
         ServerMessage::FoundModels { models } => Ok(models),
@@ -34,6 +43,7 @@ async fn found(connection: &Connection) -> Result<Vec<FoundModel>, ProtocolError
 /// Shows the catalogue, what is here, what is being downloaded, and what others hold.
 pub async fn list(connection: &Connection) -> Outcome {
     let (library, found) = (library(connection).await?, found(connection).await?);
+    let choices = choices(connection).await?;
     let output = &connection.output;
     if output.format() == Format::Json {
         #[derive(serde::Serialize)]
@@ -41,15 +51,25 @@ pub async fn list(connection: &Connection) -> Outcome {
             #[serde(flatten)]
             library: LibraryView,
             found: Vec<FoundModel>,
+            choices: Vec<ModelChoice>,
         }
-        output.object(&All { library, found });
+        output.object(&All { library, found, choices });
         return Ok(Ending::Done);
     }
     let LibraryView { catalogue, installed, downloads, leftovers } = library;
     let heading = |text: &str| output.result(&output.paint(text, Look::Bold));
-    if !installed.is_empty() {
-        heading("Here");
-        installed.iter().for_each(|model| output.result(&safe(&installed_row(model))));
+    let here: Vec<&ModelChoice> = choices.iter().filter(|choice| choice.path.is_some()).collect();
+    if !here.is_empty() {
+        heading("Here (`correx model use ID|FILE`; `*` is used now)");
+    }
+    for choice in here {
+        let record = installed.iter().find(|model| model.id == choice.id);
+        output.result(&safe(&choice_row(choice, record)));
+    }
+    // What is recorded and not there any more is no choice.
+    let gone = |model: &&InstalledModel| !choices.iter().any(|choice| choice.id == model.id);
+    for model in installed.iter().filter(gone) {
+        output.result(&safe(&installed_row(model)));
     }
     if !downloads.is_empty() {
         heading("Downloads");
@@ -70,6 +90,19 @@ pub async fn list(connection: &Connection) -> Outcome {
     heading("Catalogue (`correx model download ID`)");
     catalogue.iter().for_each(|model| output.result(&safe(&known_row(model))));
     Ok(Ending::Done)
+}
+
+fn choice_row(choice: &ModelChoice, record: Option<&InstalledModel>) -> String {
+    let mark = if choice.in_use { "*" } else { " " };
+    match record {
+        Some(record) => format!("{mark}{}", &installed_row(record)[1..]),
+        None => format!(
+            "{mark} {}  {}\n      {}",
+            choice.id,
+            megabytes(choice.bytes),
+            choice.path.as_deref().unwrap_or_default()
+        ),
+    }
 }
 
 fn installed_row(model: &InstalledModel) -> String {

@@ -32,7 +32,6 @@ pub async fn of_data_dir(connection: &Connection, command: ModelCommand) -> Outc
             let model = connection.overview().await?.model;
             return Ok(told(connection, &model));
         }
-        ModelCommand::List => return list(connection).await,
         ModelCommand::Use { model, when } => ClientMessage::UseModel {
             model: id_or_path(&model)?,
             when: when.map(|when| match when {
@@ -68,28 +67,6 @@ fn told(connection: &Connection, model: &ModelView) -> Ending {
         ModelState::Failed { .. } => Ending::Failed,
         _ => Ending::Done,
     }
-}
-
-async fn list(connection: &Connection) -> Outcome {
-    let ServerMessage::Models { models } = connection.ask(ClientMessage::ListModels).await? else {
-        return Err(unexpected());
-    };
-    let output = &connection.output;
-    for model in models {
-        if output.format() == Format::Json {
-            output.object(&model);
-            continue;
-        }
-        let mark = if model.in_use { "*" } else { " " };
-        let place = model.path.as_deref().unwrap_or("(not on this machine)");
-        output.result(&format!(
-            "{mark} {}  {}  {}\n    {place}",
-            model.id,
-            model.name,
-            in_units(model.bytes)
-        ));
-    }
-    Ok(Ending::Done)
 }
 
 /// Shows the model that is loaded here.

@@ -111,6 +111,15 @@ impl ModelSettings {
         }
     }
 
+    /// Whether they name the model with this id, or its file.
+    pub fn names(&self, data_dir: &Path, id: &str, path: Option<&Path>) -> bool {
+        match self.chosen(data_dir) {
+            Chosen::Default => false,
+            Chosen::Id(used) => used == id,
+            Chosen::File(file) => path == Some(file.as_path()),
+        }
+    }
+
     /// How it is loaded.
     pub fn loading(&self) -> LoadingSettings {
         let overcommit = if self.allow_overcommit { Overcommit::Allow } else { Overcommit::Refuse };
@@ -127,13 +136,6 @@ impl ModelSettings {
 /// Whether a name is a model's id rather than a file: ids have no folders and no ending.
 fn is_id(name: &str) -> bool {
     !name.contains(['/', '\\']) && !name.to_ascii_lowercase().ends_with(".gguf")
-}
-
-impl ModelSettings {
-    /// Whether they name the model with this id, or the file at this path.
-    pub fn names(&self, _id: &str, path: Option<&Path>) -> bool {
-        self.file.is_some() && self.file.as_deref() == path
-    }
 }
 
 /// Why settings could not be used. The file is left as it is.
@@ -361,6 +363,9 @@ mod tests {
         assert_eq!(chosen(both), Chosen::Id("smollm2-135m".into()));
         let file = Path::new("/data").join("b.GGUF");
         assert_eq!(chosen("[model]\nuse = \"b.GGUF\"\n"), Chosen::File(file));
+        let model = Settings::parse(both, Path::new("s")).unwrap().model;
+        assert!(model.names(Path::new("/data"), "smollm2-135m", None));
+        assert!(!model.names(Path::new("/data"), "other", Some(Path::new("/a.gguf"))));
         let settings = "[model]\ncontext = 4096\nallow_overcommit = true\nthreads = 2\n\
                         unload_after_minutes = 5\n";
         let model = Settings::parse(settings, Path::new("s")).unwrap().model;

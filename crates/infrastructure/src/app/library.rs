@@ -173,7 +173,7 @@ impl App {
             users.push("it is in memory now".to_owned());
         }
         let settings = Settings::load(&self.inner.data_dir).unwrap_or_default();
-        if settings.model.names(id, path) {
+        if settings.model.names(&self.inner.data_dir, id, path) {
             users.push("the settings name it as the model to use".to_owned());
         }
         users

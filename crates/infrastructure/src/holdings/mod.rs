@@ -79,7 +79,10 @@ impl Holdings {
     }
 }
 
-/// Whether a model can be run, by its header.
+/// Whether a model can be run, by its header: every reason why not.
 fn can_be_run(gguf: &correx_gguf::Gguf) -> Result<(), String> {
-    correx_candle::Vocabulary::from_gguf(gguf).map(|_| ()).map_err(|error| error.to_string())
+    correx_candle::support(gguf).map_err(|reasons| {
+        let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+        reasons.join("; ")
+    })
 }
