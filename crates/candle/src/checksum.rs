@@ -9,28 +9,37 @@ use sha2::{Digest, Sha256};
 
 /// The SHA-256 of a file in lower-case hexadecimal.
 pub fn sha256_of(path: &Path) -> io::Result<String> {
-    Ok(sha256_while(path, || true)?.unwrap_or_default())
+    Ok(sha256_while(&[path], || true)?.unwrap_or_default())
 }
 
-/// The same as long as `wanted` says so; `None` when it did not to the end.
-fn sha256_while(path: &Path, wanted: impl Fn() -> bool) -> io::Result<Option<String>> {
-    let mut file = File::open(path)?;
+/// The same of several files one after another, as if they were one, as long as `wanted` says so;
+/// `None` when it did not to the end.
+fn sha256_while(
+    paths: &[impl AsRef<Path>],
+    wanted: impl Fn() -> bool,
+) -> io::Result<Option<String>> {
     let mut hasher = Sha256::new();
     let mut buffer = vec![0; 1 << 20];
-    while wanted() {
-        match file.read(&mut buffer)? {
-            0 => return Ok(Some(hex::encode(hasher.finalize()))),
-            read => hasher.update(&buffer[..read]),
+    for path in paths {
+        let mut file = File::open(path)?;
+        loop {
+            if !wanted() {
+                return Ok(None);
+            }
+            match file.read(&mut buffer)? {
+                0 => break,
+                read => hasher.update(&buffer[..read]),
+            }
         }
     }
-    Ok(None)
+    Ok(Some(hex::encode(hasher.finalize())))
 }
 
-/// Fills `into` when it is known, and gives up when nobody else holds `into` any more. A file that
+/// Fills `into` with the SHA-256 of a model's files when it is known, and gives up when nobody else holds `into` any more. A file that
 /// cannot be read leaves it empty.
-pub(crate) fn compute_in_background(path: PathBuf, into: &Arc<OnceLock<String>>) {
+pub(crate) fn compute_in_background(paths: Vec<PathBuf>, into: &Arc<OnceLock<String>>) {
     let into = Arc::downgrade(into);
-    let compute = move || match sha256_while(&path, || into.strong_count() > 0) {
+    let compute = move || match sha256_while(&paths, || into.strong_count() > 0) {
         Ok(hash) => {
             if let (Some(into), Some(hash)) = (into.upgrade(), hash) {
                 let _ = into.set(hash);

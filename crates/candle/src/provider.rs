@@ -211,7 +211,10 @@ impl CandleProvider {
             Some(known) => {
                 let _ = sha256.set(known);
             }
-            None => checksum::compute_in_background(path.to_owned(), &sha256),
+            None => {
+                let files = gguf.parts.iter().map(|part| part.path.clone()).collect();
+                checksum::compute_in_background(files, &sha256);
+            }
         }
         Ok(Self {
             jobs: Some(jobs),

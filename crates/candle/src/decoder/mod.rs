@@ -103,7 +103,10 @@ impl Decoder {
     /// Everything about the weights of `gguf` that would keep them from being loaded, as far as
     /// the header tells. Without `config` their names and shapes are not looked at.
     pub fn problems(gguf: &Gguf, config: Option<&DecoderConfig>) -> Vec<WeightsError> {
-        Weights::problems(gguf, config)
+        match config {
+            Some(config) => Weights::problems(gguf, config),
+            None => Weights::uncomputed(gguf),
+        }
     }
 
     /// The numbers of the model.

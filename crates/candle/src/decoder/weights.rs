@@ -6,8 +6,8 @@ use std::io::{Read, Seek, SeekFrom};
 use std::ops::{ControlFlow, Range};
 
 use candle_core::quantized::{QStorage, QTensor};
-use candle_core::{Device, Tensor, bail};
-use correx_cpu_kernels::{AlignedBytes, NoMemory, PackedMatrix, Threads};
+use candle_core::{DType, Device, Tensor, bail};
+use correx_cpu_kernels::{AlignedBytes, BlockKind, NoMemory, PackedMatrix, Threads};
 use thiserror::Error;
 
 use super::config::{DecoderConfig, FactorNames, QueryKeyNorms};
@@ -127,18 +127,28 @@ impl Weights {
         config: &DecoderConfig,
         progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>,
     ) -> Result<Self, WeightsError> {
-        let mut source = Source {
-            gguf,
-            files: gguf
-                .parts
-                .iter()
-                .map(|part| File::open(&part.path))
-                .collect::<Result<_, _>>()?,
+        let files = gguf.parts.iter().map(|part| File::open(&part.path));
+        let work = Work::Read(Reader {
+            files: files.collect::<Result<_, _>>()?,
             buffer: AlignedBytes::zeroed(0).map_err(no_memory)?,
             loaded: 0,
             total: gguf.tensors.values().map(|tensor| tensor.bytes).sum(),
             progress,
-        };
+        });
+        Self::made(&mut Source { gguf, work }, config)
+    }
+
+    /// What would keep the weights from being loaded, as far as the header tells. Nothing is read:
+    /// loading is gone through with stand-ins for the weights.
+    pub(super) fn problems(gguf: &Gguf, config: &DecoderConfig) -> Vec<WeightsError> {
+        let mut source = Source { gguf, work: Work::Check(Vec::new()) };
+        let made = Self::made(&mut source, config);
+        let Work::Check(mut problems) = source.work else { return Vec::new() };
+        problems.extend(made.err());
+        problems
+    }
+
+    fn made(source: &mut Source<'_>, config: &DecoderConfig) -> Result<Self, WeightsError> {
         let width = config.width;
         let embedding = source.matrix("token_embd.weight", config.vocabulary, width)?;
         let layers = (0..config.layers)
@@ -157,11 +167,9 @@ impl Weights {
             rope_factors: source.rope_factors(config)?,
         })
     }
-}
 
-impl Weights {
-    /// What would keep the weights from being loaded; nothing is read.
-    pub(super) fn problems(gguf: &Gguf, _config: Option<&DecoderConfig>) -> Vec<WeightsError> {
+    /// All weights that are stored in a type that cannot be computed with.
+    pub(super) fn uncomputed(gguf: &Gguf) -> Vec<WeightsError> {
         let mut names: Vec<(&String, TensorType)> =
             gguf.tensors.iter().map(|(name, tensor)| (name, tensor.kind)).collect();
         names.retain(|(_, kind)| dtype(*kind).is_none());
@@ -172,9 +180,22 @@ impl Weights {
     }
 }
 
-/// Reads tensors one after another.
+/// Finds tensors one after another.
 struct Source<'a> {
     gguf: &'a Gguf,
+    work: Work<'a>,
+}
+
+/// What is done with the tensors.
+enum Work<'a> {
+    /// They are read.
+    Read(Reader<'a>),
+    /// They are only looked for; what is wrong with them is noted.
+    Check(Vec<WeightsError>),
+}
+
+/// Reads the bytes of tensors.
+struct Reader<'a> {
     /// One for every part of the model.
     files: Vec<File>,
     buffer: AlignedBytes,
@@ -301,7 +322,7 @@ impl Source<'_> {
         rows: Range<usize>,
         columns: usize,
     ) -> Result<Matrix, WeightsError> {
-        let whole = self.tensor(name, &[all, columns])?;
+        let Some(whole) = self.tensor(name, &[all, columns])? else { return stand_in() };
         let row = whole.bytes / all.max(1) as u64;
         let part = TensorInfo {
             shape: vec![rows.len(), columns],
@@ -321,7 +342,10 @@ impl Source<'_> {
     }
 
     fn vector(&mut self, name: &str, length: usize) -> Result<Tensor, WeightsError> {
-        let info = self.tensor(name, &[length])?;
+        let Some(info) = self.tensor(name, &[length])? else {
+            // Of any length, it takes no memory.
+            return Ok(Tensor::ones(1, DType::F32, &Device::Cpu)?.broadcast_as(length)?);
+        };
         self.read(&info, |bytes| Ok(quantized(&info, bytes)?.dequantize(&Device::Cpu)?))
     }
 
@@ -332,8 +356,26 @@ impl Source<'_> {
         }
     }
 
-    /// Where a tensor lies, which has to have this shape.
-    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorInfo, WeightsError> {
+    /// Where a tensor lies, which has to have this shape. `None`: it was only looked for.
+    fn tensor(&mut self, name: &str, shape: &[usize]) -> Result<Option<TensorInfo>, WeightsError> {
+        let found = self.sound(name, shape);
+        match &mut self.work {
+            Work::Read(_) => found.map(Some),
+            Work::Check(problems) => {
+                let problem = found.err();
+                // Parts of one tensor are asked for one after another.
+                let same = |problem: &WeightsError| {
+                    problems.last().is_some_and(|last| last.to_string() == problem.to_string())
+                };
+                if let Some(problem) = problem.filter(|problem| !same(problem)) {
+                    problems.push(problem);
+                }
+                Ok(None)
+            }
+        }
+    }
+
+    fn sound(&self, name: &str, shape: &[usize]) -> Result<TensorInfo, WeightsError> {
         let info =
             self.gguf.tensors.get(name).ok_or_else(|| WeightsError::Missing(name.to_owned()))?;
         if info.shape != shape {
@@ -355,15 +397,25 @@ impl Source<'_> {
         info: &TensorInfo,
         make: impl FnOnce(&[u8]) -> Result<T, WeightsError>,
     ) -> Result<T, WeightsError> {
-        let file = self.files.get_mut(info.part);
+        let Work::Read(reader) = &mut self.work else {
+            return Err(WeightsError::Failed("its weights are not read".into()));
+        };
+        let file = reader.files.get_mut(info.part);
         let file = file.ok_or_else(|| WeightsError::Failed("a part of it is missing".into()))?;
-        let made = make(read(file, &mut self.buffer, info)?)?;
-        self.loaded += info.bytes;
-        match (self.progress)(self.loaded, self.total) {
+        let made = make(read(file, &mut reader.buffer, info)?)?;
+        reader.loaded += info.bytes;
+        match (reader.progress)(reader.loaded, reader.total) {
             ControlFlow::Continue(()) => Ok(made),
             ControlFlow::Break(()) => Err(WeightsError::Cancelled),
         }
     }
+}
+
+/// A matrix in place of one that is only looked for.
+fn stand_in() -> Result<Matrix, WeightsError> {
+    PackedMatrix::pack(BlockKind::Q8_0, 1, 32, &[0; 34])
+        .map(Matrix::Packed)
+        .map_err(|error| WeightsError::Failed(error.to_string()))
 }
 
 /// candle's form of a tensor.

@@ -92,6 +92,47 @@ fn every_reason_is_given_at_once() {
 }
 
 #[test]
+fn weights_that_are_missing_or_of_another_shape_are_named_and_counted() {
+    let changed = |change: &dyn Fn(&mut Gguf)| {
+        let mut gguf = read(&llama());
+        change(&mut gguf);
+        match support(&gguf) {
+            Ok(()) => Vec::new(),
+            Err(reasons) => reasons.iter().map(Reason::to_string).collect(),
+        }
+    };
+    let missing = changed(&|gguf| {
+        gguf.tensors.remove("blk.0.attn_q.weight");
+        gguf.tensors.remove("output_norm.weight");
+    });
+    assert_eq!(missing.len(), 1, "{missing:?}");
+    assert!(missing[0].contains("`blk.0.attn_q.weight`"), "{missing:?}");
+    assert!(missing[0].contains("one other is like it"), "{missing:?}");
+    let deeper = changed(&|gguf| {
+        gguf.metadata.insert("llama.block_count".into(), 1024u64.into());
+    });
+    assert!(deeper[0].contains("`blk.1.attn_norm.weight`"), "{deeper:?}");
+    let wider = changed(&|gguf| {
+        gguf.metadata.insert("llama.feed_forward_length".into(), 96u64.into());
+    });
+    assert!(wider[0].contains("`blk.0.ffn_gate.weight` has the shape [64, 32], not [96, 32]"));
+    assert!(wider[0].contains("2 others are like it"), "{wider:?}");
+    let typed = changed(&|gguf| {
+        for tensor in gguf.tensors.values_mut().filter(|tensor| tensor.shape == [32, 32]) {
+            tensor.kind = TensorType::IQ4_NL;
+        }
+    });
+    assert!(typed[0].contains("`blk.0.attn_q.weight` are stored as IQ4_NL"), "{typed:?}");
+    assert!(typed[0].contains("3 others are like it"), "{typed:?}");
+}
+
+#[test]
+fn weights_that_are_not_needed_are_no_reason() {
+    let file = llama().zeros("not.needed", TensorType::IQ2_S, &[1, 256]);
+    assert_eq!(reasons(&file), Vec::<String>::new());
+}
+
+#[test]
 fn more_tokens_than_rows_are_a_reason() {
     let more: Texts = (0..300u32).map(|number| format!("t{number}")).collect();
     let tokens = read(&llama()).texts("tokenizer.ggml.tokens").expect("they are there").clone();

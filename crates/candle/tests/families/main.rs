@@ -104,6 +104,19 @@ fn every_family_agrees_with_llama_cpp() {
 }
 
 #[test]
+fn a_model_in_several_files_gives_what_it_gives_in_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = models::all().swap_remove(0);
+    let path = folder.path().join("whole.gguf");
+    std::fs::write(&path, model.to_bytes()).unwrap();
+    let tensors = inspect(&path).unwrap().tensors.len();
+    let parts = model.writer().write_split(folder.path(), "parts", &[1, 3, tensors - 4]).unwrap();
+    let positions = [model.length - 1];
+    let logits = |path| logits_of(&model, &inspect(path).unwrap(), &positions);
+    assert_eq!(logits(&parts[1]), logits(&path));
+}
+
+#[test]
 fn a_wrong_number_moves_the_logits_far() {
     let folder = tempfile::tempdir().unwrap();
     let mut report = Vec::new();

@@ -390,6 +390,11 @@ impl Model {
 
     /// The model's file.
     pub(crate) fn to_bytes(&self) -> Vec<u8> {
+        self.writer().to_bytes()
+    }
+
+    /// What writes the model's file.
+    pub(crate) fn writer(&self) -> Writer {
         let mut file = Writer::new();
         for (key, value) in self.metadata() {
             file = match value {
@@ -401,7 +406,7 @@ impl Model {
         for tensor in self.tensors() {
             file = file.f32(&tensor.name, &tensor.shape, &tensor.numbers);
         }
-        file.to_bytes()
+        file
     }
 
     fn metadata(&self) -> Vec<(String, Meta)> {
