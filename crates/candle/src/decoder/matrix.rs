@@ -145,3 +145,44 @@ pub(super) fn multiply_all<const N: usize>(
         Err(_) => bail!("a product is missing"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use candle_core::quantized::QTensor;
+
+    use super::*;
+
+    #[test]
+    fn a_row_times_any_matrix_is_the_same_beside_other_rows() {
+        let random = |rows: usize| Tensor::rand(-1f32, 1.0, (rows, 512), &Device::Cpu).unwrap();
+        let (weights, input) = (random(33), random(40));
+        let threads = Threads::new(2).unwrap();
+        for kind in [
+            TensorType::F32,
+            TensorType::F16,
+            TensorType::BF16,
+            TensorType::Q4_0,
+            TensorType::Q5_1,
+            TensorType::Q2K,
+            TensorType::Q3K,
+            TensorType::Q4K,
+            TensorType::Q5K,
+            TensorType::Q6K,
+        ] {
+            let stored = QTensor::quantize(&weights, dtype(kind).unwrap()).unwrap();
+            let matrix = CandleMatrix::new(kind, 33, 512, &stored.data().unwrap()).unwrap();
+            let matrix = Matrix::Candle(matrix);
+            let together = matrix.multiply(&input, &threads).unwrap().to_vec2::<f32>().unwrap();
+            let exact = stored.dequantize(&Device::Cpu).unwrap();
+            let exact = input.matmul(&exact.t().unwrap()).unwrap().to_vec2::<f32>().unwrap();
+            for row in 0..40 {
+                let alone = input.narrow(0, row, 1).unwrap();
+                let alone = matrix.multiply(&alone, &threads).unwrap().to_vec2::<f32>().unwrap();
+                assert_eq!(alone[0], together[row], "{kind}");
+                for (found, exact) in together[row].iter().zip(&exact[row]) {
+                    assert!((found - exact).abs() < 0.2, "{kind}: {found} for {exact}");
+                }
+            }
+        }
+    }
+}

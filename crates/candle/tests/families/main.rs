@@ -18,10 +18,9 @@ use sha2::{Digest, Sha256};
 
 use models::{Model, VOCABULARY};
 
-/// The largest difference of a logit, as a share of the largest logit.
-const TOLERANCE: f32 = 1e-3;
-/// What a wrong number has to move at least, as the same share.
-const FAR: f32 = 10.0 * TOLERANCE;
+/// What a wrong number has to move at least, as a share of the largest logit: ten times what two
+/// right ones may differ by.
+const FAR: f32 = 1e-2;
 
 #[derive(Deserialize)]
 struct Reference {
@@ -96,11 +95,11 @@ fn every_family_agrees_with_llama_cpp() {
         assert_eq!(sha256, about.sha256[model.name], "{} is another than was compared", model.name);
         let expected = expected(&model);
         let found = logits_of(&model, &inspect(&path).unwrap(), &model.positions());
-        report.push((model.name, difference(&found, &expected)));
+        report.push((model.name, difference(&found, &expected), model.tolerance));
     }
-    let told: Vec<_> = report.iter().map(|(name, far)| format!("{name}: {far:.1e}")).collect();
+    let told: Vec<_> = report.iter().map(|(name, far, _)| format!("{name}: {far:.1e}")).collect();
     let told = told.join("\n");
-    assert!(report.iter().all(|(_, far)| *far <= TOLERANCE), "{told}");
+    assert!(report.iter().all(|(_, far, tolerance)| far <= tolerance), "{told}");
 }
 
 #[test]
@@ -142,7 +141,8 @@ fn a_wrong_number_moves_the_logits_far() {
 #[test]
 fn no_family_depends_on_chunks_neighbours_threads_or_what_was_cut_back() {
     let folder = tempfile::tempdir().unwrap();
-    for model in models::all() {
+    let plainest = |model: &Model| model.name == model.family || model.name == "phi3-short";
+    for model in models::all().into_iter().filter(plainest) {
         let path = folder.path().join("model.gguf");
         std::fs::write(&path, model.to_bytes()).unwrap();
         let gguf = inspect(&path).unwrap();

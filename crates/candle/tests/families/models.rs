@@ -4,7 +4,8 @@
 //! cap moves the logits far (`a_wrong_number_moves_the_logits_far` sees to it).
 
 use correx_gguf::testing::Writer;
-use correx_gguf::{Numbers, Value};
+use correx_gguf::{Numbers, TensorType, Value};
+use half::{bf16, f16};
 
 /// Tokens of every vocabulary.
 pub(crate) const VOCABULARY: usize = 128;
@@ -33,6 +34,8 @@ pub(crate) struct Model {
     pub(crate) window: u32,
     /// Tokens of the text.
     pub(crate) length: usize,
+    /// The largest difference of a logit, as a share of the largest logit.
+    pub(crate) tolerance: f32,
     /// How many of its positions are compared.
     compared: usize,
     layers: usize,
@@ -42,6 +45,8 @@ pub(crate) struct Model {
     kv_heads: usize,
     head: usize,
     context: u32,
+    /// How matrices are stored.
+    kind: TensorType,
     parts: Parts,
     /// How far apart attention scores lie.
     peak: f32,
@@ -88,7 +93,8 @@ fn model(name: &'static str, family: &'static str, parts: Parts) -> Model {
         family,
         window: 512,
         length: 160,
-        compared: 10,
+        tolerance: 1e-3,
+        compared: 6,
         layers: 3,
         width: 64,
         inner: 96,
@@ -96,6 +102,7 @@ fn model(name: &'static str, family: &'static str, parts: Parts) -> Model {
         kv_heads: 2,
         head: 16,
         context: 512,
+        kind: TensorType::F32,
         parts,
         peak: 3.0,
         spread: 4.0,
@@ -139,6 +146,9 @@ fn llamas() -> Vec<Model> {
     ]);
     vec![
         model("llama", "llama", PLAIN),
+        Model { kind: TensorType::F16, ..model("llama-f16", "llama", UNTIED) },
+        // Activations are rounded to as few digits as the weights have.
+        Model { kind: TensorType::BF16, tolerance: 1e-2, ..model("llama-bf16", "llama", UNTIED) },
         model("llama-biases", "llama", biases),
         mistral,
         Model { head: 24, ..model("llama-wide-heads", "llama", UNTIED) },
@@ -404,7 +414,17 @@ impl Model {
             };
         }
         for tensor in self.tensors() {
-            file = file.f32(&tensor.name, &tensor.shape, &tensor.numbers);
+            let matrix = tensor.shape.len() > 1;
+            let kind = if matrix { self.kind } else { TensorType::F32 };
+            let numbers = tensor.numbers.iter();
+            let bytes: Vec<u8> = match kind {
+                TensorType::F16 => numbers.flat_map(|n| f16::from_f32(*n).to_le_bytes()).collect(),
+                TensorType::BF16 => {
+                    numbers.flat_map(|n| bf16::from_f32(*n).to_le_bytes()).collect()
+                }
+                _ => numbers.flat_map(|n| n.to_le_bytes()).collect(),
+            };
+            file = file.tensor(&tensor.name, kind, &tensor.shape, bytes);
         }
         file
     }
