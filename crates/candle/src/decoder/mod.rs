@@ -3,10 +3,12 @@
 //! - [`config`]: the numbers that a file's metadata gives, checked.
 //! - [`weights`]: the tensors, checked against those numbers.
 //! - [`matrix`]: what is multiplied with: our own kernels where they know the type, else candle.
-//! - [`cache`]: keys and values of one sequence.
+//! - [`cache`]: keys and values of one sequence, or what it convolves.
 //! - [`rotations`]: which turns a position makes in a layer.
 //! - [`ops`]: the operations between the matrix products, each row reduced in one fixed order.
 //! - [`attention`]: grouped-query attention over a cache.
+//! - [`convolution`]: short convolutions over a cache, in place of attention.
+//! - [`feed`]: the feed-forward part; [`experts`]: the same by a few of many experts.
 //!
 //! A step takes rows of several sequences at once. A row's result depends neither on the rows
 //! beside it nor on how a prompt was cut into steps nor on the number of threads.
@@ -14,6 +16,9 @@
 mod attention;
 mod cache;
 mod config;
+mod convolution;
+mod experts;
+mod feed;
 mod matrix;
 mod ops;
 mod rotations;
@@ -34,9 +39,9 @@ pub use weights::WeightsError;
 
 use attention::Attention;
 use correx_gguf::Gguf;
-use ops::{Gated, RmsNorm, Rope, SoftCap};
+use ops::{RmsNorm, Rope, SoftCap};
 use rotations::Rotations;
-use weights::{Layer, Linear, Weights};
+use weights::{AttentionWeights, Layer, Linear, Mixer, Weights};
 
 /// A step that failed. The caches keep what they held before it.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -121,7 +126,7 @@ impl Decoder {
 
     /// A cache for a new sequence of at most `window` tokens.
     pub fn new_cache(&self, window: usize) -> KvCache {
-        KvCache::new(self.config.layers, self.config.kv_width(), window)
+        KvCache::new(self.config.layer_kinds(), window)
     }
 
     /// Evaluates the new tokens of every segment. `stop` is asked between layers.
@@ -172,7 +177,10 @@ impl Decoder {
                 rotation: rotations.get(self.config.rotation(number))?,
                 query_scale: query_scale.as_ref(),
             };
-            state = self.layer(layer, number, &state, &rows, segments)?;
+            match self.layer(layer, number, &state, &rows, segments, stop)? {
+                Some(after) => state = after,
+                None => return Ok(Step::Stopped),
+            }
         }
         if stop() {
             return Ok(Step::Stopped);
@@ -191,6 +199,7 @@ impl Decoder {
         Ok(Some(Tensor::from_vec(scales, (positions.len(), 1), &Device::Cpu)?))
     }
 
+    /// The state behind a layer; `None`: it was stopped in the layer.
     fn layer(
         &self,
         layer: &Layer,
@@ -198,20 +207,37 @@ impl Decoder {
         state: &Tensor,
         rows: &Rows<'_>,
         segments: &mut [Segment<'_>],
-    ) -> Result<Tensor, StepError> {
-        let config = &self.config;
-        let norm = RmsNorm { epsilon: config.epsilon };
-        let normed = |input: Tensor, weight: &Option<Tensor>| match weight {
-            Some(weight) => input.apply_op2_no_bwd(weight, &norm),
-            None => Ok(input),
-        };
-        let rope = Rope { pairs: config.rope.pairs, head: config.head };
-        let input = state.apply_op2_no_bwd(&layer.attention_norm, &norm)?;
+        stop: &(dyn Fn() -> bool + Sync),
+    ) -> Result<Option<Tensor>, StepError> {
         let threads = &self.threads;
+        let input = self.normed(state.clone(), &layer.attention_norm)?;
+        let mixed = match &layer.mixer {
+            Mixer::Attention(weights) => self.attend(weights, number, &input, rows, segments)?,
+            Mixer::Convolution(weights) => weights.apply(number, &input, segments, threads)?,
+        };
+        let mixed = self.scaled(self.normed(mixed, &layer.attention_post_norm)?)?;
+        let state = (mixed + state)?;
+        let input = self.normed(state.clone(), &layer.feed_norm)?;
+        let gate = self.config.family().gate;
+        let Some(fed) = layer.feed.apply(&input, gate, threads, stop)? else { return Ok(None) };
+        let fed = self.scaled(self.normed(fed, &layer.feed_post_norm)?)?;
+        Ok(Some((fed + state)?))
+    }
+
+    fn attend(
+        &self,
+        weights: &AttentionWeights,
+        number: usize,
+        input: &Tensor,
+        rows: &Rows<'_>,
+        segments: &mut [Segment<'_>],
+    ) -> candle_core::Result<Tensor> {
+        let (config, threads) = (&self.config, &self.threads);
+        let rope = Rope { pairs: config.rope.pairs, head: config.head };
         let [query, key, value] =
-            Linear::apply_all([&layer.query, &layer.key, &layer.value], &input, threads)?;
-        let mut query = normed(query, &layer.query_norm)?;
-        let mut key = normed(key, &layer.key_norm)?;
+            Linear::apply_all([&weights.query, &weights.key, &weights.value], input, threads)?;
+        let mut query = self.normed(query, &weights.query_norm)?;
+        let mut key = self.normed(key, &weights.key_norm)?;
         if let Some(rotation) = &rows.rotation {
             query = query.apply_op2_no_bwd(rotation, &rope)?;
             key = key.apply_op2_no_bwd(rotation, &rope)?;
@@ -236,7 +262,7 @@ impl Decoder {
                     scale: config.score_scale,
                     cap: config.score_cap,
                 },
-                remembered: segment.cache.layer(number),
+                remembered: segment.cache.layer(number)?,
                 threads,
             };
             let query = query.narrow(0, row, rows)?;
@@ -244,13 +270,23 @@ impl Decoder {
             row += rows;
         }
         let mixed = if mixed.len() == 1 { mixed.remove(0) } else { Tensor::cat(&mixed, 0)? };
-        let attended = normed(layer.output.apply(&mixed, threads)?, &layer.attention_post_norm)?;
-        let state = (attended + state)?;
-        let input = state.apply_op2_no_bwd(&layer.feed_norm, &norm)?;
-        let [gate, up] = Linear::apply_all([&layer.gate, &layer.up], &input, threads)?;
-        let inner = gate.apply_op2_no_bwd(&up, &Gated { gate: config.family().gate, threads })?;
-        let fed = normed(layer.down.apply(&inner, threads)?, &layer.feed_post_norm)?;
-        Ok((fed + state)?)
+        weights.output.apply(&mixed, threads)
+    }
+
+    fn normed(&self, input: Tensor, weight: &Option<Tensor>) -> candle_core::Result<Tensor> {
+        let norm = RmsNorm { epsilon: self.config.epsilon };
+        match weight {
+            Some(weight) => input.apply_op2_no_bwd(weight, &norm),
+            None => Ok(input),
+        }
+    }
+
+    /// What a part adds to the state.
+    fn scaled(&self, part: Tensor) -> candle_core::Result<Tensor> {
+        match self.config.residual_scale {
+            1.0 => Ok(part),
+            scale => part * f64::from(scale),
+        }
     }
 
     fn logits(
@@ -275,6 +311,9 @@ impl Decoder {
         let mut logits = output.multiply(&last, &self.threads)?;
         if let Some(bias) = &self.weights.output_bias {
             logits = logits.broadcast_add(bias)?;
+        }
+        if self.config.logit_scale != 1.0 {
+            logits = (logits * f64::from(self.config.logit_scale))?;
         }
         if let Some(cap) = self.config.logit_cap {
             logits = logits.apply_op1_no_bwd(&SoftCap { cap })?;

@@ -104,7 +104,7 @@ fn numbers_that_make_no_sense_are_refused() {
         ("llama.rope.freq_base", Value::Float(f64::NAN), "rotates"),
         ("llama.rope.dimension_count", Value::Unsigned(63), "rotates 63"),
         ("llama.rope.dimension_count", Value::Unsigned(128), "dimension_count"),
-        ("llama.expert_count", Value::Unsigned(8), "experts"),
+        ("llama.expert_count", Value::Unsigned(8), "expert_used_count"),
         ("llama.attention.layer_norm_rms_epsilon", Value::Bool(true), "epsilon"),
     ] {
         let mut gguf = gguf.clone();

@@ -11,6 +11,9 @@ use correx_cpu_kernels::{AlignedBytes, BlockKind, NoMemory, PackedMatrix, Thread
 use thiserror::Error;
 
 use super::config::{DecoderConfig, FactorNames, QueryKeyNorms};
+use super::convolution::Convolution;
+use super::experts::Experts;
+use super::feed::{Feed, FeedForward};
 use super::matrix::{CandleMatrix, Matrix, dtype, multiply_all, packed_kind};
 use super::rotations::RopeFactors;
 use correx_gguf::{Gguf, TensorInfo, TensorType};
@@ -95,19 +98,28 @@ impl Linear {
 
 /// One layer. Norms that a family lacks are `None`.
 pub(super) struct Layer {
-    pub(super) attention_norm: Tensor,
+    pub(super) attention_norm: Option<Tensor>,
+    pub(super) mixer: Mixer,
+    pub(super) attention_post_norm: Option<Tensor>,
+    pub(super) feed_norm: Option<Tensor>,
+    pub(super) feed: Feed,
+    pub(super) feed_post_norm: Option<Tensor>,
+}
+
+/// What brings tokens together.
+pub(super) enum Mixer {
+    Attention(AttentionWeights),
+    Convolution(Convolution),
+}
+
+/// The weights of a layer that attends.
+pub(super) struct AttentionWeights {
     pub(super) query: Linear,
     pub(super) key: Linear,
     pub(super) value: Linear,
     pub(super) query_norm: Option<Tensor>,
     pub(super) key_norm: Option<Tensor>,
     pub(super) output: Linear,
-    pub(super) attention_post_norm: Option<Tensor>,
-    pub(super) feed_norm: Tensor,
-    pub(super) gate: Linear,
-    pub(super) up: Linear,
-    pub(super) down: Linear,
-    pub(super) feed_post_norm: Option<Tensor>,
 }
 
 /// All layers and what stands before and behind them.
@@ -161,7 +173,7 @@ impl Weights {
         Ok(Self {
             embedding,
             layers,
-            norm: source.vector("output_norm.weight", width)?,
+            norm: source.vector(config.family().output_norm, width)?,
             output,
             output_bias: source.optional("output.bias", config.vocabulary)?,
             rope_factors: source.rope_factors(config)?,
@@ -181,7 +193,7 @@ impl Weights {
 }
 
 /// Finds tensors one after another.
-struct Source<'a> {
+pub(super) struct Source<'a> {
     gguf: &'a Gguf,
     work: Work<'a>,
 }
@@ -206,10 +218,37 @@ struct Reader<'a> {
 
 impl Source<'_> {
     fn layer(&mut self, number: usize, config: &DecoderConfig) -> Result<Layer, WeightsError> {
-        let (family, width, inner) = (config.family(), config.width, config.inner);
+        let (norms, width) = (config.family().norms, config.width);
+        let mut norm = |there: bool, part: &str| {
+            self.vector_if(there, &format!("blk.{number}.{part}.weight"), width)
+        };
+        Ok(Layer {
+            attention_norm: norm(norms.before(), "attn_norm")?,
+            attention_post_norm: norm(norms.after(), "post_attention_norm")?,
+            feed_norm: norm(norms.before(), "ffn_norm")?,
+            feed_post_norm: norm(norms.after(), "post_ffw_norm")?,
+            mixer: match config.convolves(number) {
+                true => {
+                    let length = config.convolved;
+                    Mixer::Convolution(Convolution::load(self, number, width, length)?)
+                }
+                false => Mixer::Attention(self.attention(number, config)?),
+            },
+            feed: match config.experts(number) {
+                Some(experts) => Feed::Experts(Experts::load(self, number, width, experts)?),
+                None => Feed::Dense(self.feed_forward(number, config)?),
+            },
+        })
+    }
+
+    fn attention(
+        &mut self,
+        number: usize,
+        config: &DecoderConfig,
+    ) -> Result<AttentionWeights, WeightsError> {
+        let width = config.width;
         let (query_width, kv_width) = (config.query_width(), config.kv_width());
         let name = |part: &str| format!("blk.{number}.{part}");
-        let attention_norm = self.vector(&name("attn_norm.weight"), width)?;
         let [query, key, value] = if self.has(&name("attn_qkv.weight")) {
             let rows = [query_width, kv_width, kv_width];
             self.fused(&name("attn_qkv"), rows, width)?
@@ -220,7 +259,29 @@ impl Source<'_> {
                 self.linear(&name("attn_v"), kv_width, width)?,
             ]
         };
-        let [gate, up] = if family.fused_gate {
+        let (there, query_norm, key_norm) = match config.family().query_key_norms {
+            QueryKeyNorms::None => (false, 0, 0),
+            QueryKeyNorms::Head => (true, config.head, config.head),
+            QueryKeyNorms::Row => (true, query_width, kv_width),
+        };
+        Ok(AttentionWeights {
+            query,
+            key,
+            value,
+            query_norm: self.vector_if(there, &name("attn_q_norm.weight"), query_norm)?,
+            key_norm: self.vector_if(there, &name("attn_k_norm.weight"), key_norm)?,
+            output: self.linear(&name("attn_output"), width, query_width)?,
+        })
+    }
+
+    fn feed_forward(
+        &mut self,
+        number: usize,
+        config: &DecoderConfig,
+    ) -> Result<FeedForward, WeightsError> {
+        let (width, inner) = (config.width, config.inner);
+        let name = |part: &str| format!("blk.{number}.{part}");
+        let [gate, up] = if config.family().fused_gate {
             self.fused(&name("ffn_up"), [inner, inner], width)?
         } else {
             [
@@ -228,26 +289,7 @@ impl Source<'_> {
                 self.linear(&name("ffn_up"), inner, width)?,
             ]
         };
-        let mut norm = |there: bool, part: &str, length: usize| match there {
-            true => self.vector(&name(part), length).map(Some),
-            false => Ok(None),
-        };
-        let heads = family.query_key_norms == QueryKeyNorms::Head;
-        Ok(Layer {
-            attention_norm,
-            query,
-            key,
-            value,
-            query_norm: norm(heads, "attn_q_norm.weight", config.head)?,
-            key_norm: norm(heads, "attn_k_norm.weight", config.head)?,
-            attention_post_norm: norm(family.post_norms, "post_attention_norm.weight", width)?,
-            feed_post_norm: norm(family.post_norms, "post_ffw_norm.weight", width)?,
-            output: self.linear(&name("attn_output"), width, query_width)?,
-            feed_norm: self.vector(&name("ffn_norm.weight"), width)?,
-            gate,
-            up,
-            down: self.linear(&name("ffn_down"), width, inner)?,
-        })
+        Ok(FeedForward { gate, up, down: self.linear(&name("ffn_down"), width, inner)? })
     }
 
     /// The factors of the file, if it has any.
@@ -279,13 +321,18 @@ impl Source<'_> {
         self.gguf.tensors.contains_key(name)
     }
 
-    fn linear(&mut self, name: &str, rows: usize, columns: usize) -> Result<Linear, WeightsError> {
+    pub(super) fn linear(
+        &mut self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Linear, WeightsError> {
         let [linear] = self.fused(name, [rows], columns)?;
         Ok(linear)
     }
 
     /// Several matrices that lie in one tensor, of so many rows each.
-    fn fused<const N: usize>(
+    pub(super) fn fused<const N: usize>(
         &mut self,
         name: &str,
         rows: [usize; N],
@@ -310,7 +357,12 @@ impl Source<'_> {
             .map_err(|_| WeightsError::Failed(format!("`{weight}` lacks a part")))
     }
 
-    fn matrix(&mut self, name: &str, rows: usize, columns: usize) -> Result<Matrix, WeightsError> {
+    pub(super) fn matrix(
+        &mut self,
+        name: &str,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Matrix, WeightsError> {
         self.matrix_part(name, rows, 0..rows, columns)
     }
 
@@ -322,13 +374,46 @@ impl Source<'_> {
         rows: Range<usize>,
         columns: usize,
     ) -> Result<Matrix, WeightsError> {
-        let Some(whole) = self.tensor(name, &[all, columns])? else { return stand_in() };
+        match self.tensor(name, &[all, columns])? {
+            Some(whole) => self.rows(&whole, all, rows, columns),
+            None => stand_in(),
+        }
+    }
+
+    /// Matrices that lie one after another in one tensor, without biases.
+    pub(super) fn stacked(
+        &mut self,
+        name: &str,
+        count: usize,
+        rows: usize,
+        columns: usize,
+    ) -> Result<Vec<Linear>, WeightsError> {
+        let linear = |matrix| Linear { matrix, bias: None };
+        let Some(whole) = self.tensor(name, &[count, rows, columns])? else {
+            return Ok(vec![linear(stand_in()?)]);
+        };
+        (0..count)
+            .map(|number| {
+                let rows = number * rows..(number + 1) * rows;
+                self.rows(&whole, count * rows.len(), rows, columns).map(linear)
+            })
+            .collect()
+    }
+
+    /// Some of `all` rows of a tensor.
+    fn rows(
+        &mut self,
+        whole: &TensorInfo,
+        all: usize,
+        rows: Range<usize>,
+        columns: usize,
+    ) -> Result<Matrix, WeightsError> {
         let row = whole.bytes / all.max(1) as u64;
         let part = TensorInfo {
             shape: vec![rows.len(), columns],
             offset: whole.offset + rows.start as u64 * row,
             bytes: rows.len() as u64 * row,
-            ..whole
+            ..whole.clone()
         };
         self.read(&part, |bytes| match packed_kind(part.kind) {
             Some(kind) => PackedMatrix::pack(kind, rows.len(), columns, bytes)
@@ -341,10 +426,34 @@ impl Source<'_> {
         })
     }
 
-    fn vector(&mut self, name: &str, length: usize) -> Result<Tensor, WeightsError> {
-        let Some(info) = self.tensor(name, &[length])? else {
-            // Of any length, it takes no memory.
-            return Ok(Tensor::ones(1, DType::F32, &Device::Cpu)?.broadcast_as(length)?);
+    pub(super) fn vector(&mut self, name: &str, length: usize) -> Result<Tensor, WeightsError> {
+        self.numbers(name, &[length])
+    }
+
+    pub(super) fn vector_if(
+        &mut self,
+        there: bool,
+        name: &str,
+        length: usize,
+    ) -> Result<Option<Tensor>, WeightsError> {
+        there.then(|| self.vector(name, length)).transpose()
+    }
+
+    /// Numbers that some files store as a matrix of one row.
+    pub(super) fn row(&mut self, name: &str, length: usize) -> Result<Tensor, WeightsError> {
+        match self.gguf.tensors.get(name) {
+            Some(tensor) if tensor.shape.len() == 2 => {
+                Ok(self.numbers(name, &[1, length])?.squeeze(0)?)
+            }
+            _ => self.vector(name, length),
+        }
+    }
+
+    /// A tensor as numbers.
+    pub(super) fn numbers(&mut self, name: &str, shape: &[usize]) -> Result<Tensor, WeightsError> {
+        let Some(info) = self.tensor(name, shape)? else {
+            // Of any shape, it takes no memory.
+            return Ok(Tensor::ones(1, DType::F32, &Device::Cpu)?.broadcast_as(shape)?);
         };
         self.read(&info, |bytes| Ok(quantized(&info, bytes)?.dequantize(&Device::Cpu)?))
     }

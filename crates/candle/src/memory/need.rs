@@ -48,8 +48,8 @@ pub struct MemoryPlan {
     pub model_context: usize,
     /// Without the cache.
     fixed: MemoryNeed,
-    layers: usize,
-    kv_width: usize,
+    /// Numbers that a cache holds of every token.
+    cached: usize,
 }
 
 impl MemoryPlan {
@@ -65,7 +65,7 @@ impl MemoryPlan {
         let tiles = Tiles::of_this_machine();
         // The embedding is read first, when nothing else is there yet.
         let later = gguf.tensors.iter().filter(|(name, _)| *name != "token_embd.weight");
-        let largest = later.map(|(_, tensor)| tensor.bytes).max().unwrap_or(0);
+        let largest = later.map(|(_, tensor)| read_at_once(tensor)).max().unwrap_or(0);
         let fixed = MemoryNeed {
             weights,
             repacked: multiplied.map(|(_, tensor)| tiles.bytes(tensor)).sum(),
@@ -74,12 +74,7 @@ impl MemoryPlan {
             scratch: scratch(config) + threads as u64 * THREAD,
             loading: largest,
         };
-        Self {
-            model_context: config.context,
-            fixed,
-            layers: config.layers,
-            kv_width: config.kv_heads * config.head,
-        }
+        Self { model_context: config.context, fixed, cached: config.cached() }
     }
 
     /// A plan by numbers: a cache of `layers` layers of rows of `kv_width` keys.
@@ -92,12 +87,12 @@ impl MemoryPlan {
     ) -> Self {
         let fixed =
             MemoryNeed { weights, repacked: 0, vocabulary: 0, cache: 0, scratch: 0, loading: 0 };
-        Self { model_context, fixed, layers, kv_width }
+        Self { model_context, fixed, cached: 2 * layers * kv_width }
     }
 
     /// The need when prompt and reply have at most `context` tokens together.
     pub fn need(&self, context: usize) -> MemoryNeed {
-        let cache = KvCache::bytes_for(self.layers, self.kv_width, context);
+        let cache = KvCache::bytes_for(self.cached, context);
         MemoryNeed { cache, ..self.fixed }
     }
 
@@ -129,10 +124,18 @@ fn in_memory(tensor: &TensorInfo) -> u64 {
         // As numbers of four bytes.
         [_] => 4 * tensor.elements(),
         // As in the file, in groups of eight rows.
-        [rows, _] if packed_kind(tensor.kind).is_some() => {
+        [.., rows, _] if packed_kind(tensor.kind).is_some() => {
             let rows = rows as u64;
             tensor.bytes / rows.max(1) * rows.next_multiple_of(8)
         }
+        _ => tensor.bytes,
+    }
+}
+
+/// Bytes of what is read in one go: a tensor, or one expert of it.
+fn read_at_once(tensor: &TensorInfo) -> u64 {
+    match *tensor.shape.as_slice() {
+        [experts, _, _] => tensor.bytes / experts.max(1) as u64,
         _ => tensor.bytes,
     }
 }
@@ -173,9 +176,13 @@ impl Tiles {
 
     /// Bytes of the copies of a matrix that candle multiplies with.
     fn bytes(self, tensor: &TensorInfo) -> u64 {
-        let [rows, columns] = *tensor.shape.as_slice() else { return 0 };
+        let (experts, rows, columns) = match *tensor.shape.as_slice() {
+            [rows, columns] => (1, rows, columns),
+            [experts, rows, columns] => (experts, rows, columns),
+            _ => return 0,
+        };
         // Blocks of 256 weights, sixteen rows each.
-        let blocks = (rows / 16 * (columns / 256)) as u64;
+        let blocks = (experts * (rows / 16) * (columns / 256)) as u64;
         let whole = rows.is_multiple_of(16) && columns.is_multiple_of(256);
         match (self, tensor.kind) {
             (Tiles::Wide, TensorType::Q4K) if whole => blocks * 3072,
@@ -249,5 +256,20 @@ mod tests {
         assert_eq!(in_memory(&vector), 400);
         let other = matrix(TensorType::Q4K, 17, 256);
         assert_eq!(in_memory(&other), other.bytes);
+    }
+
+    #[test]
+    fn experts_count_each_by_itself() {
+        let stacked = |kind, rows, columns| TensorInfo {
+            shape: vec![4, rows, columns],
+            ..matrix(kind, 4 * rows, columns)
+        };
+        let packed = stacked(TensorType::Q8_0, 17, 64);
+        assert_eq!(in_memory(&packed), 4 * in_memory(&matrix(TensorType::Q8_0, 17, 64)));
+        assert_eq!(read_at_once(&packed), packed.bytes / 4);
+        let copied = stacked(TensorType::Q4K, 40, 512);
+        assert_eq!(Tiles::Wide.bytes(&copied), 0);
+        let copied = stacked(TensorType::Q4K, 32, 512);
+        assert_eq!(Tiles::Wide.bytes(&copied), 4 * 4 * 3072);
     }
 }

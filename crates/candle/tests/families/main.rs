@@ -9,10 +9,13 @@ mod models;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
+use candle_core::quantized::{GgmlDType, QTensor};
+use candle_core::{Device, Tensor};
 use correx_candle::decoder::{Decoder, DecoderConfig, KvCache, Logits, Segment, Step};
 use correx_cpu_kernels::Threads;
-use correx_gguf::{Gguf, inspect};
+use correx_gguf::{Gguf, TensorType, inspect};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
@@ -172,4 +175,75 @@ fn no_family_depends_on_chunks_neighbours_threads_or_what_was_cut_back() {
         let segments = &mut [Segment { cache: &mut cache, ids, logits: Logits::Last }];
         assert_eq!(step(&one, segments), whole, "{}: threads", model.name);
     }
+}
+
+#[test]
+fn an_expert_of_any_type_is_the_expert_of_its_number() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = models::all().into_iter().find(|model| model.name == "llama-experts").unwrap();
+    let positions = [model.length - 1];
+    let logits = |file: Vec<u8>| {
+        let path = folder.path().join("model.gguf");
+        std::fs::write(&path, file).unwrap();
+        logits_of(&model, &inspect(&path).unwrap(), &positions)
+    };
+    // Of our own kernels and of candle's.
+    for (kind, dtype) in [
+        (TensorType::Q8_0, GgmlDType::Q8_0),
+        (TensorType::Q5_1, GgmlDType::Q5_1),
+        (TensorType::F16, GgmlDType::F16),
+    ] {
+        let stored = |numbers: &[f32]| {
+            let tensor = Tensor::new(numbers, &Device::Cpu).unwrap();
+            QTensor::quantize(&tensor, dtype).unwrap()
+        };
+        let plain = |numbers: &[f32]| {
+            (TensorType::F32, numbers.iter().flat_map(|number| number.to_le_bytes()).collect())
+        };
+        let small = model
+            .writer_as(|tensor, numbers| match tensor.name.contains("_exps") {
+                true => (kind, stored(numbers).data().unwrap().to_vec()),
+                false => plain(numbers),
+            })
+            .to_bytes();
+        let large = model
+            .writer_as(|tensor, numbers| match tensor.name.contains("_exps") {
+                true => {
+                    let numbers = stored(numbers).dequantize(&Device::Cpu).unwrap();
+                    plain(&numbers.to_vec1().unwrap())
+                }
+                false => plain(numbers),
+            })
+            .to_bytes();
+        // What is multiplied is rounded to eight bits.
+        let far = difference(&logits(small), &logits(large));
+        assert!(far < 0.05, "{kind}: {far:.1e}");
+    }
+}
+
+#[test]
+fn a_step_can_be_stopped_between_experts_and_leaves_nothing_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let model = models::all().into_iter().find(|model| model.name == "lfm2moe").unwrap();
+    let path = folder.path().join("model.gguf");
+    std::fs::write(&path, model.to_bytes()).unwrap();
+    let gguf = inspect(&path).unwrap();
+    let decoder = load(&gguf, 1);
+    let ids = &model.ids()[..9];
+    let mut cache = decoder.new_cache(model.window as usize);
+    let whole = step(&decoder, &mut [Segment { cache: &mut cache, ids, logits: Logits::Last }]);
+    cache.cut_back(0);
+    let mut stops = 0;
+    loop {
+        let left = AtomicUsize::new(stops);
+        let stop = || left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err();
+        let segments = &mut [Segment { cache: &mut cache, ids, logits: Logits::Last }];
+        match decoder.step(segments, &stop).unwrap() {
+            Step::Stopped => assert!(cache.is_empty()),
+            Step::Done(logits) => break assert_eq!(logits[0].as_ref(), Some(&whole)),
+        }
+        stops += 1;
+    }
+    // Once for every layer and before the output, and in three layers for every expert asked.
+    assert!((6 + 3 * 3..=6 + 3 * 8).contains(&stops), "{stops}");
 }

@@ -7,6 +7,10 @@ use correx_gguf::testing::Writer;
 use correx_gguf::{Numbers, TensorType, Value};
 use half::{bf16, f16};
 
+// Said, because the example `peer` takes this file from another folder.
+#[path = "mixed.rs"]
+mod mixed;
+
 /// Tokens of every vocabulary.
 pub(crate) const VOCABULARY: usize = 128;
 
@@ -19,8 +23,12 @@ pub(crate) enum Meta {
     F32(f32),
     /// A text.
     Text(&'static str),
+    /// A truth value.
+    Flag(bool),
     /// A list of truth values.
     Flags(Vec<bool>),
+    /// A list of whole numbers.
+    Counts(Vec<u32>),
 }
 
 /// A small model, and what it is asked.
@@ -48,6 +56,9 @@ pub(crate) struct Model {
     /// How matrices are stored.
     kind: TensorType,
     parts: Parts,
+    experts: Option<Experts>,
+    /// The layers that convolve instead of attending.
+    convolutions: Vec<usize>,
     /// How far apart attention scores lie.
     peak: f32,
     /// How far apart logits lie.
@@ -70,6 +81,24 @@ struct Parts {
     query_key_norms: bool,
     post_norms: bool,
     fused: bool,
+    /// Only the gate is fused.
+    fused_gate: bool,
+    norms_behind_only: bool,
+    /// Norms of query and key over all heads.
+    norms_of_rows: bool,
+}
+
+/// The experts of a model.
+#[derive(Clone, Copy)]
+struct Experts {
+    count: usize,
+    inner: usize,
+    /// Width of the shared one.
+    shared: Option<usize>,
+    shared_gate: bool,
+    bias: bool,
+    /// Layers at the beginning without.
+    dense: usize,
 }
 
 const PLAIN: Parts = Parts {
@@ -80,12 +109,15 @@ const PLAIN: Parts = Parts {
     query_key_norms: false,
     post_norms: false,
     fused: false,
+    fused_gate: false,
+    norms_behind_only: false,
+    norms_of_rows: false,
 };
 const UNTIED: Parts = Parts { output: true, ..PLAIN };
 const GEMMA: Parts = Parts { post_norms: true, ..PLAIN };
 const GEMMA3: Parts = Parts { query_key_norms: true, ..GEMMA };
 
-use Meta::{F32, Flags, Text, U32};
+use Meta::{Counts, F32, Flag, Flags, Text, U32};
 
 fn model(name: &'static str, family: &'static str, parts: Parts) -> Model {
     Model {
@@ -104,6 +136,8 @@ fn model(name: &'static str, family: &'static str, parts: Parts) -> Model {
         context: 512,
         kind: TensorType::F32,
         parts,
+        experts: None,
+        convolutions: Vec::new(),
         peak: 3.0,
         spread: 4.0,
         more: Vec::new(),
@@ -126,6 +160,7 @@ pub(crate) fn all() -> Vec<Model> {
     models.extend(qwens());
     models.extend(gemmas());
     models.extend(others());
+    models.extend(mixed::all());
     models
 }
 
@@ -385,6 +420,13 @@ struct Tensor {
     numbers: Vec<f32>,
 }
 
+/// What a tensor is called, and whether it is more than a row.
+#[derive(Clone, Copy)]
+pub(crate) struct Named<'a> {
+    pub(crate) name: &'a str,
+    is_matrix: bool,
+}
+
 impl Model {
     /// The ids of the text.
     pub(crate) fn ids(&self) -> Vec<u32> {
@@ -405,18 +447,9 @@ impl Model {
 
     /// What writes the model's file.
     pub(crate) fn writer(&self) -> Writer {
-        let mut file = Writer::new();
-        for (key, value) in self.metadata() {
-            file = match value {
-                // Lists of truth values have no form of their own in memory.
-                Flags(flags) => file.raw_entry(&key, LIST, &list(&flags)),
-                value => file.entry(&key, value.value()),
-            };
-        }
-        for tensor in self.tensors() {
-            let matrix = tensor.shape.len() > 1;
-            let kind = if matrix { self.kind } else { TensorType::F32 };
-            let numbers = tensor.numbers.iter();
+        self.writer_as(|tensor, numbers| {
+            let kind = if tensor.is_matrix { self.kind } else { TensorType::F32 };
+            let numbers = numbers.iter();
             let bytes: Vec<u8> = match kind {
                 TensorType::F16 => numbers.flat_map(|n| f16::from_f32(*n).to_le_bytes()).collect(),
                 TensorType::BF16 => {
@@ -424,6 +457,31 @@ impl Model {
                 }
                 _ => numbers.flat_map(|n| n.to_le_bytes()).collect(),
             };
+            (kind, bytes)
+        })
+    }
+
+    /// What writes the model's file, its tensors stored as `store` says.
+    pub(crate) fn writer_as(
+        &self,
+        store: impl Fn(Named<'_>, &[f32]) -> (TensorType, Vec<u8>),
+    ) -> Writer {
+        let mut file = Writer::new();
+        for (key, value) in self.metadata() {
+            file = match value {
+                // Lists have no form of their own in memory.
+                Flags(flags) => {
+                    file.raw_entry(&key, LIST, &list(BOOL, &flags, |flag| [flag.into()]))
+                }
+                Counts(counts) => {
+                    file.raw_entry(&key, LIST, &list(UINT32, &counts, u32::to_le_bytes))
+                }
+                value => file.entry(&key, value.value()),
+            };
+        }
+        for tensor in self.tensors() {
+            let named = Named { name: &tensor.name, is_matrix: tensor.shape.len() > 1 };
+            let (kind, bytes) = store(named, &tensor.numbers);
             file = file.tensor(&tensor.name, kind, &tensor.shape, bytes);
         }
         file
@@ -438,7 +496,7 @@ impl Model {
             ("embedding_length", number(self.width)),
             ("feed_forward_length", number(self.inner)),
             ("attention.head_count", number(self.heads)),
-            ("attention.head_count_kv", number(self.kv_heads)),
+            ("attention.head_count_kv", self.head_count_kv()),
             ("attention.key_length", number(self.head)),
             ("attention.value_length", number(self.head)),
             ("attention.layer_norm_rms_epsilon", F32(1e-6)),
@@ -456,11 +514,10 @@ impl Model {
 
     fn tensors(&self) -> Vec<Tensor> {
         let parts = self.parts;
-        let (width, inner) = (self.width, self.inner);
-        let (query, kv) = (self.heads * self.head, self.kv_heads * self.head);
+        let width = self.width;
         let mut tensors = vec![
             self.matrix("token_embd.weight", VOCABULARY, width, self.spread),
-            self.around_one("output_norm.weight", width, 1.0),
+            self.around_one(self.output_norm(), width, 1.0),
         ];
         if parts.output {
             tensors.push(self.matrix("output.weight", VOCABULARY, width, self.spread));
@@ -478,59 +535,148 @@ impl Model {
             let numbers = (0..pairs).map(|pair| least + step * pair as f32).collect();
             tensors.push(Tensor { name: (*name).to_owned(), shape: vec![pairs], numbers });
         }
-        // Scores are products of queries and keys, so each is larger by the root.
-        let sharp = self.peak.sqrt();
         for layer in 0..self.layers {
-            let name = |part: &str| format!("blk.{layer}.{part}");
-            let mut matrix = |part: &str, rows, columns, gain| {
-                tensors.push(self.matrix(&name(part), rows, columns, gain));
-            };
-            let (gain, norm) = if parts.query_key_norms { (1.0, sharp) } else { (sharp, 1.0) };
-            if parts.fused {
-                matrix("attn_qkv.weight", query + 2 * kv, width, gain);
-                matrix("ffn_up.weight", 2 * inner, width, 1.0);
+            if self.convolutions.contains(&layer) {
+                tensors.extend(self.convolution(layer));
             } else {
-                matrix("attn_q.weight", query, width, gain);
-                matrix("attn_k.weight", kv, width, gain);
-                matrix("attn_v.weight", kv, width, 1.0);
-                matrix("ffn_gate.weight", inner, width, 1.0);
-                matrix("ffn_up.weight", inner, width, 1.0);
+                tensors.extend(self.attention(layer));
             }
-            matrix("attn_output.weight", width, query, 1.0);
-            matrix("ffn_down.weight", width, inner, 1.0);
-            let mut norms = vec![("attn_norm.weight", width, 1.0), ("ffn_norm.weight", width, 1.0)];
-            if parts.query_key_norms {
-                norms.extend([
-                    ("attn_q_norm.weight", self.head, norm),
-                    ("attn_k_norm.weight", self.head, norm),
-                ]);
+            match self.experts {
+                Some(experts) if layer >= experts.dense => {
+                    tensors.extend(self.mixture(layer, experts));
+                }
+                _ => tensors.extend(self.feed_forward(layer)),
             }
-            if parts.post_norms {
-                norms.extend([
-                    ("post_attention_norm.weight", width, 1.0),
-                    ("post_ffw_norm.weight", width, 1.0),
-                ]);
-            }
-            for (part, length, about) in norms {
-                tensors.push(self.around_one(&name(part), length, about));
-            }
-            let mut biases = Vec::new();
-            if parts.query_key_biases {
-                biases.extend([("attn_q.bias", query), ("attn_k.bias", kv), ("attn_v.bias", kv)]);
-            }
-            if parts.other_biases {
-                biases.extend([
-                    ("attn_output.bias", width),
-                    ("ffn_gate.bias", inner),
-                    ("ffn_up.bias", inner),
-                    ("ffn_down.bias", width),
-                ]);
-            }
-            for (part, length) in biases {
-                tensors.push(self.bias(&name(part), length));
-            }
+            tensors.extend(self.norms(layer));
         }
         tensors
+    }
+
+    /// Layers that convolve have no heads of keys.
+    fn head_count_kv(&self) -> Meta {
+        let of_layer = |layer| match self.convolutions.contains(&layer) {
+            true => 0,
+            false => self.kv_heads as u32,
+        };
+        match self.convolutions[..] {
+            [] => U32(self.kv_heads as u32),
+            _ => Counts((0..self.layers).map(of_layer).collect()),
+        }
+    }
+
+    fn output_norm(&self) -> &'static str {
+        match self.family {
+            "lfm2" | "lfm2moe" => "token_embd_norm.weight",
+            _ => "output_norm.weight",
+        }
+    }
+
+    fn attention(&self, layer: usize) -> Vec<Tensor> {
+        let parts = self.parts;
+        let (query, kv) = (self.heads * self.head, self.kv_heads * self.head);
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let matrix =
+            |part: &str, rows, columns, gain| self.matrix(&name(part), rows, columns, gain);
+        let (gain, norm) =
+            if parts.query_key_norms { (1.0, self.sharp()) } else { (self.sharp(), 1.0) };
+        let mut tensors = Vec::new();
+        if parts.fused {
+            tensors.push(matrix("attn_qkv.weight", query + 2 * kv, self.width, gain));
+        } else {
+            tensors.push(matrix("attn_q.weight", query, self.width, gain));
+            tensors.push(matrix("attn_k.weight", kv, self.width, gain));
+            tensors.push(matrix("attn_v.weight", kv, self.width, 1.0));
+        }
+        tensors.push(matrix("attn_output.weight", self.width, query, 1.0));
+        if parts.query_key_norms {
+            let (query, key) =
+                if parts.norms_of_rows { (query, kv) } else { (self.head, self.head) };
+            tensors.push(self.around_one(&name("attn_q_norm.weight"), query, norm));
+            tensors.push(self.around_one(&name("attn_k_norm.weight"), key, norm));
+        }
+        if parts.query_key_biases {
+            tensors.push(self.bias(&name("attn_q.bias"), query));
+            tensors.push(self.bias(&name("attn_k.bias"), kv));
+            tensors.push(self.bias(&name("attn_v.bias"), kv));
+        }
+        if parts.other_biases {
+            tensors.push(self.bias(&name("attn_output.bias"), self.width));
+        }
+        tensors
+    }
+
+    /// Scores are products of queries and keys, so each is larger by the root.
+    fn sharp(&self) -> f32 {
+        self.peak.sqrt()
+    }
+
+    fn convolution(&self, layer: usize) -> Vec<Tensor> {
+        let name = |part: &str| format!("blk.{layer}.shortconv.{part}.weight");
+        vec![
+            self.matrix(&name("conv"), self.width, 3, 1.7),
+            self.matrix(&name("in_proj"), 3 * self.width, self.width, 1.0),
+            self.matrix(&name("out_proj"), self.width, self.width, 1.0),
+        ]
+    }
+
+    fn feed_forward(&self, layer: usize) -> Vec<Tensor> {
+        let (parts, width, inner) = (self.parts, self.width, self.inner);
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let mut tensors = Vec::new();
+        if parts.fused || parts.fused_gate {
+            tensors.push(self.matrix(&name("ffn_up.weight"), 2 * inner, width, 1.0));
+        } else {
+            tensors.push(self.matrix(&name("ffn_gate.weight"), inner, width, 1.0));
+            tensors.push(self.matrix(&name("ffn_up.weight"), inner, width, 1.0));
+        }
+        tensors.push(self.matrix(&name("ffn_down.weight"), width, inner, 1.0));
+        if parts.other_biases {
+            tensors.push(self.bias(&name("ffn_gate.bias"), inner));
+            tensors.push(self.bias(&name("ffn_up.bias"), inner));
+            tensors.push(self.bias(&name("ffn_down.bias"), width));
+        }
+        tensors
+    }
+
+    fn mixture(&self, layer: usize, experts: Experts) -> Vec<Tensor> {
+        let Experts { count, inner, .. } = experts;
+        let width = self.width;
+        let name = |part: &str| format!("blk.{layer}.{part}");
+        let stacked = |part: &str, rows, columns| {
+            let matrix = self.matrix(&name(part), count * rows, columns, 1.0);
+            Tensor { shape: vec![count, rows, columns], ..matrix }
+        };
+        let mut tensors = vec![
+            self.matrix(&name("ffn_gate_inp.weight"), count, width, 1.5),
+            stacked("ffn_gate_exps.weight", inner, width),
+            stacked("ffn_up_exps.weight", inner, width),
+            stacked("ffn_down_exps.weight", width, inner),
+        ];
+        if experts.bias {
+            tensors.push(self.bias(&name("exp_probs_b.bias"), count));
+        }
+        if let Some(inner) = experts.shared {
+            tensors.push(self.matrix(&name("ffn_gate_shexp.weight"), inner, width, 1.0));
+            tensors.push(self.matrix(&name("ffn_up_shexp.weight"), inner, width, 1.0));
+            tensors.push(self.matrix(&name("ffn_down_shexp.weight"), width, inner, 1.0));
+        }
+        if experts.shared_gate {
+            let gate = self.matrix(&name("ffn_gate_inp_shexp.weight"), 1, width, 1.0);
+            tensors.push(Tensor { shape: vec![width], ..gate });
+        }
+        tensors
+    }
+
+    fn norms(&self, layer: usize) -> Vec<Tensor> {
+        let mut parts = Vec::new();
+        if !self.parts.norms_behind_only {
+            parts.extend(["attn_norm", "ffn_norm"]);
+        }
+        if self.parts.post_norms || self.parts.norms_behind_only {
+            parts.extend(["post_attention_norm", "post_ffw_norm"]);
+        }
+        let norm = |part| self.around_one(&format!("blk.{layer}.{part}.weight"), self.width, 1.0);
+        parts.into_iter().map(norm).collect()
     }
 
     /// Its products with a row of ones and minus ones are about as large as `gain`.
@@ -555,15 +701,16 @@ impl Model {
     }
 }
 
-/// GGUF's types of a list and of a truth value.
+/// GGUF's types of a list, of a truth value and of a whole number.
 const LIST: u32 = 9;
 const BOOL: u32 = 7;
+const UINT32: u32 = 4;
 
-fn list(flags: &[bool]) -> Vec<u8> {
-    let mut bytes = BOOL.to_le_bytes().to_vec();
-    bytes.extend((flags.len() as u64).to_le_bytes());
-    bytes.extend(flags.iter().map(|flag| u8::from(*flag)));
-    bytes
+fn list<T: Copy, const N: usize>(kind: u32, values: &[T], bytes: fn(T) -> [u8; N]) -> Vec<u8> {
+    let mut list = kind.to_le_bytes().to_vec();
+    list.extend((values.len() as u64).to_le_bytes());
+    list.extend(values.iter().flat_map(|value| bytes(*value)));
+    list
 }
 
 impl Meta {
@@ -573,8 +720,12 @@ impl Meta {
             U32(number) => Value::Unsigned(u64::from(*number)),
             F32(number) => Value::Float(f64::from(*number)),
             Text(text) => Value::Text((*text).into()),
+            Flag(flag) => Value::Bool(*flag),
             Flags(flags) => {
                 Value::Numbers(flags.iter().map(|flag| i64::from(*flag)).collect::<Numbers>())
+            }
+            Counts(counts) => {
+                Value::Numbers(counts.iter().map(|count| i64::from(*count)).collect::<Numbers>())
             }
         }
     }

@@ -62,6 +62,51 @@ impl<'a> Keys<'a> {
         }
     }
 
+    /// A count from 1 to `most` that some layers have in common, and which layers have none.
+    pub(super) fn of_some_layers(
+        &self,
+        name: &str,
+        most: u64,
+        layers: usize,
+    ) -> Result<(Option<usize>, Vec<bool>), ConfigError> {
+        let list = self.value(name).and_then(Value::as_numbers);
+        let Some(list) = list.filter(|list| list.len() >= layers) else {
+            return Ok((self.optional(name, most)?, vec![false; layers]));
+        };
+        let mut common = None;
+        let mut none = Vec::with_capacity(layers);
+        for number in list.iter().take(layers) {
+            none.push(number == 0);
+            if number == 0 {
+                continue;
+            }
+            let number = usize::try_from(number).ok().filter(|number| *number as u64 <= most);
+            match (number, common) {
+                (None, _) => {
+                    let name = self.key(name);
+                    return Err(ConfigError::Damaged(format!("`{name}` makes no sense")));
+                }
+                (Some(number), Some(other)) if number != other => {
+                    return Err(ConfigError::Unsupported(format!(
+                        "another `{}` in every layer",
+                        self.key(name)
+                    )));
+                }
+                (Some(number), _) => common = Some(number),
+            }
+        }
+        Ok((common, none))
+    }
+
+    /// A count that may be zero.
+    pub(super) fn count(&self, name: &str) -> Result<Option<usize>, ConfigError> {
+        let Some(value) = self.value(name) else { return Ok(None) };
+        match value.as_u64().and_then(|number| usize::try_from(number).ok()) {
+            Some(number) => Ok(Some(number)),
+            None => Err(self.senseless(name, value)),
+        }
+    }
+
     /// A number of at least zero.
     pub(super) fn float(&self, name: &str) -> Result<Option<f64>, ConfigError> {
         let Some(value) = self.value(name) else { return Ok(None) };

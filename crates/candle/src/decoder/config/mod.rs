@@ -2,20 +2,26 @@
 //!
 //! - [`family`]: what distinguishes the families, as data.
 //! - [`rope`]: how positions are turned into rotations.
+//! - [`experts`]: how many experts, and how tokens come to them.
+//! - [`names`]: the weights that there may be.
 //! - [`keys`]: numbers of the metadata, checked.
 
+mod experts;
 mod family;
 mod keys;
+mod names;
 mod rope;
 
 use correx_cpu_kernels::Heads;
 use correx_gguf::{Gguf, Value};
 use thiserror::Error;
 
+pub(super) use experts::{ExpertsConfig, Routing};
 pub use family::Architecture;
-pub(super) use family::{Family, Gate, Pairs, QueryKeyNorms};
+pub(super) use family::{Family, Gate, Pairs, QueryKeyNorms, Scores};
 pub(super) use rope::{FactorNames, RopeConfig, Turns};
 
+use super::cache::LayerKind;
 use family::{Cap, Windows};
 use keys::Keys;
 
@@ -49,7 +55,7 @@ pub struct DecoderConfig {
     pub layers: usize,
     /// Width of the state.
     pub width: usize,
-    /// Width inside the feed-forward part.
+    /// Width inside the feed-forward part, of a single expert where there are some.
     pub inner: usize,
     /// Query heads.
     pub heads: usize,
@@ -72,6 +78,17 @@ pub struct DecoderConfig {
     /// Logits are kept below it.
     pub(super) logit_cap: Option<f32>,
     pub(super) position_scale: Option<PositionScale>,
+    /// What a part adds to the state is multiplied by it.
+    pub(super) residual_scale: f32,
+    /// What the logits are multiplied by.
+    pub(super) logit_scale: f32,
+    pub(super) experts: Option<ExpertsConfig>,
+    /// Tokens that a convolution sees, where layers have some.
+    pub(super) convolved: usize,
+    /// Per layer, whether it convolves instead of attending.
+    convolves: Vec<bool>,
+    /// Whether layers rotate at all.
+    rotates: bool,
     /// Tokens that layers with a window see, themselves included.
     window: Option<usize>,
     /// Per layer, whether it has the window.
@@ -119,7 +136,11 @@ impl DecoderConfig {
         let of_layers = |name, most| keys.of_layers(name, most, layers);
         let heads = of_layers("attention.head_count", 1 << 12)?
             .ok_or_else(|| keys.missing("attention.head_count"))?;
-        let kv_heads = of_layers("attention.head_count_kv", 1 << 12)?.unwrap_or(heads);
+        let (kv_heads, convolves) = match family.convolutions {
+            true => keys.of_some_layers("attention.head_count_kv", 1 << 12, layers)?,
+            false => (of_layers("attention.head_count_kv", 1 << 12)?, vec![false; layers]),
+        };
+        let kv_heads = kv_heads.unwrap_or(heads);
         let head = keys.optional("attention.key_length", 1 << 14)?.unwrap_or(width / heads);
         let value_head = keys.optional("attention.value_length", 1 << 14)?.unwrap_or(head);
         for name in ["key_length_swa", "value_length_swa"] {
@@ -140,17 +161,17 @@ impl DecoderConfig {
             .float(&keys.key("attention.layer_norm_rms_epsilon"))
             .filter(|epsilon| (0.0..1.0).contains(epsilon))
             .ok_or_else(|| ConfigError::Damaged("its norm has no epsilon".into()))?;
-        if gguf.number(&keys.key("expert_count")).is_some_and(|count| count > 0) {
-            return Err(ConfigError::Unsupported("a mixture of experts".into()));
-        }
+        let experts = ExpertsConfig::read(&keys, family.mixture, layers)?;
+        let inner = match &experts {
+            Some(experts) if experts.dense == 0 => experts.inner,
+            _ => of_layers("feed_forward_length", 1 << 22)?
+                .ok_or_else(|| keys.missing("feed_forward_length"))?,
+        };
         let vocabulary = gguf
             .tensors
             .get("token_embd.weight")
             .and_then(|tensor| tensor.shape.first().copied())
             .ok_or_else(|| ConfigError::Damaged("it has no token embeddings".into()))?;
-        if let Some(name) = unknown_weights(gguf, family, layers) {
-            return Err(ConfigError::Unsupported(format!("the weights `{name}`")));
-        }
         let context = keys.required("context_length", 1 << 24)?;
         let rope = RopeConfig::read(&keys, family, head, context)?;
         let (window, windowed) = windows(&keys, family.windows, layers)?;
@@ -169,12 +190,31 @@ impl DecoderConfig {
                 .map(|by| PositionScale { every: rope.original, by }),
             false => None,
         };
-        Ok(Self {
+        let scale = |name: &str| match family.scales {
+            true => keys.positive(name),
+            false => Ok(None),
+        };
+        let embedding_scale = match family.scaled_embedding {
+            true => (width as f32).sqrt(),
+            false => scale("embedding_scale")?.map_or(1.0, |scale| scale as f32),
+        };
+        let logit_scale = match family.scales {
+            true => 1.0 / scale("logit_scale")?.ok_or_else(|| keys.missing("logit_scale"))?,
+            false => 1.0,
+        };
+        let rotates = match keys.value("rope.scaling.finetuned") {
+            Some(told) if family.rotation_is_told => told.as_bool().unwrap_or(true),
+            _ => true,
+        };
+        let convolved = match family.convolutions {
+            true => keys.required("shortconv.l_cache", 1 << 10)?,
+            false => 0,
+        };
+        let config = Self {
             architecture,
             layers,
             width,
-            inner: of_layers("feed_forward_length", 1 << 22)?
-                .ok_or_else(|| keys.missing("feed_forward_length"))?,
+            inner,
             heads,
             kv_heads,
             head,
@@ -182,14 +222,25 @@ impl DecoderConfig {
             context,
             epsilon: epsilon as f32,
             rope,
-            embedding_scale: if family.scaled_embedding { (width as f32).sqrt() } else { 1.0 },
-            score_scale: 1.0 / (scaled_by as f32).sqrt(),
+            embedding_scale,
+            score_scale: scale("attention.scale")?
+                .map_or(1.0 / (scaled_by as f32).sqrt(), |scale| scale as f32),
             score_cap: cap(family.attention_cap, "attn_logit_softcapping")?.map(|cap| cap as f32),
             logit_cap: cap(family.logit_cap, "final_logit_softcapping")?.map(|cap| cap as f32),
             position_scale,
+            residual_scale: scale("residual_scale")?.map_or(1.0, |scale| scale as f32),
+            logit_scale: logit_scale as f32,
+            experts,
+            convolved,
+            convolves,
+            rotates,
             window,
             windowed,
-        })
+        };
+        match names::unknown_weights(gguf, &config) {
+            Some(name) => Err(ConfigError::Unsupported(format!("the weights `{name}`"))),
+            None => Ok(config),
+        }
     }
 
     /// What the family has in common.
@@ -217,45 +268,38 @@ impl DecoderConfig {
         self.window.filter(|_| self.windowed[layer])
     }
 
+    /// What every layer remembers.
+    pub(super) fn layer_kinds(&self) -> impl Iterator<Item = LayerKind> + '_ {
+        self.convolves.iter().map(|convolves| match convolves {
+            true => LayerKind::Convolution(self.width),
+            false => LayerKind::Attention(self.kv_width()),
+        })
+    }
+
+    /// Numbers that a sequence's cache holds of every token.
+    pub(crate) fn cached(&self) -> usize {
+        self.layer_kinds().map(LayerKind::numbers).sum()
+    }
+
+    /// Whether a layer convolves instead of attending.
+    pub(super) fn convolves(&self, layer: usize) -> bool {
+        self.convolves[layer]
+    }
+
+    /// The experts of a layer; `None`: it does without.
+    pub(super) fn experts(&self, layer: usize) -> Option<&ExpertsConfig> {
+        self.experts.as_ref().filter(|experts| layer >= experts.dense)
+    }
+
     /// How a layer rotates.
     pub(super) fn rotation(&self, layer: usize) -> Rotation {
         match self.family().unrotated_every {
+            _ if !self.rotates => Rotation::None,
             Some(every) if (layer + 1).is_multiple_of(every) => Rotation::None,
             _ if self.window(layer).is_some() => Rotation::Local,
             _ => Rotation::Global,
         }
     }
-}
-
-/// The first tensor that the decoder would not look at, although the model needs it.
-fn unknown_weights<'a>(gguf: &'a Gguf, family: &Family, layers: usize) -> Option<&'a str> {
-    const LINEAR: [&str; 8] =
-        ["attn_q", "attn_k", "attn_v", "attn_qkv", "attn_output", "ffn_gate", "ffn_up", "ffn_down"];
-    const WHOLE: [&str; 4] =
-        ["token_embd.weight", "output.weight", "output.bias", "output_norm.weight"];
-    let known = |name: &str| {
-        // Some files repeat what follows from the metadata.
-        if WHOLE.contains(&name) || name.starts_with("rope_") {
-            return true;
-        }
-        let Some((number, part)) = name.strip_prefix("blk.").and_then(|name| name.split_once('.'))
-        else {
-            return false;
-        };
-        let in_range = number.parse::<usize>().is_ok_and(|number| number < layers);
-        let (part, kind) = part.rsplit_once('.').unwrap_or((part, ""));
-        let weight = kind == "weight";
-        in_range
-            && match part {
-                "attn_norm" | "ffn_norm" | "attn_rot_embd" => weight,
-                "attn_q_norm" | "attn_k_norm" => {
-                    weight && family.query_key_norms != QueryKeyNorms::None
-                }
-                "post_attention_norm" | "post_ffw_norm" => weight && family.post_norms,
-                other => LINEAR.contains(&other) && (weight || kind == "bias"),
-            }
-    };
-    gguf.tensors.keys().map(String::as_str).filter(|name| !known(name)).min()
 }
 
 /// The window, and which layers have it.

@@ -111,6 +111,10 @@ impl RopeConfig {
         if rotated % 2 == 1 {
             return Err(ConfigError::Damaged(format!("it rotates {rotated} elements by {base}")));
         }
+        let sections = keys.value("rope.dimension_sections").and_then(|value| value.as_numbers());
+        if sections.is_some_and(|list| list.len() > 1 && list.iter().take(2).all(|each| each > 0)) {
+            return Err(ConfigError::Unsupported("rotation in sections".into()));
+        }
         let original =
             keys.optional("rope.scaling.original_context_length", 1 << 24)?.unwrap_or(context);
         let scaling = keys.text("rope.scaling.type").unwrap_or("linear");
@@ -149,6 +153,7 @@ impl RopeConfig {
                 match local {
                     Local::AsOthers => speeds(own.unwrap_or(base), stretch)?,
                     Local::Unscaled { base } => speeds(own.unwrap_or(base), 1.0)?,
+                    Local::Plain => Speeds { base, scale: 1.0, yarn: None, magnitude: 1.0 },
                 }
             }
         };
