@@ -56,7 +56,8 @@ proptest! {
         width in prop::sample::select(&[2usize, 12, 16, 40, 64][..]),
         kv in 1usize..4,
         group in 1usize..4,
-        before in 0usize..60,
+        // Also where what is remembered goes on in another part.
+        before in prop_oneof![0usize..60, 200usize..300],
         rows in 1usize..40,
         cut in 0usize..40,
         window in prop::option::of(1usize..90),
@@ -69,8 +70,8 @@ proptest! {
         let values = numbers(seed ^ 2, (before + rows) * heads.kv_width());
         let mut remembered = Remembered::new(heads.kv_width());
         // What lies behind the last token is not looked at.
-        remembered.reserve(200).unwrap();
-        let nothing = vec![f32::NAN; 200 * heads.kv_width()];
+        remembered.reserve(360).unwrap();
+        let nothing = vec![f32::NAN; 360 * heads.kv_width()];
         remembered.write(0, &nothing, &nothing).unwrap();
         remembered.write(0, &keys, &values).unwrap();
         let view = View { before, window, scale, cap };
