@@ -201,7 +201,7 @@ pub enum ModelCommand {
     /// Use another model from now on
     Use {
         /// Its id, or a GGUF file
-        #[arg(value_name = "ID|FILE")]
+        #[arg(id = "wanted", value_name = "ID|FILE")]
         model: String,
         /// What to do while something is being generated: wait for its end, or change at once (a
         /// running stage begins again, no retry is used up)
@@ -215,7 +215,7 @@ pub enum ModelCommand {
     /// Whether a model fits into memory, and with which context; reads no weights
     Fit {
         /// Its id, or a GGUF file; the default model when absent
-        #[arg(value_name = "ID|FILE")]
+        #[arg(id = "wanted", value_name = "ID|FILE")]
         model: Option<String>,
         /// The context in tokens; what would be used when absent
         #[arg(long, value_name = "N", value_parser = at_least_one)]
@@ -298,7 +298,7 @@ pub enum When {
 #[derive(Debug, Args)]
 pub struct DownloadArgs {
     /// An id of the catalogue, hf:OWNER/REPOSITORY/FILE.gguf, or the file's address on the hub
-    #[arg(value_name = "ID|hf:REPO/FILE")]
+    #[arg(id = "wanted", value_name = "ID|hf:REPO/FILE")]
     pub model: String,
     /// A branch, tag or commit in place of the main branch
     #[arg(long)]
@@ -319,7 +319,7 @@ pub struct ImportArgs {
 #[derive(Debug, Args)]
 pub struct DeleteArgs {
     /// Its id, or the path of the rest of a download
-    #[arg(value_name = "ID|FILE")]
+    #[arg(id = "wanted", value_name = "ID|FILE")]
     pub model: String,
     /// Do not ask
     #[arg(long)]

@@ -212,11 +212,23 @@ impl KvCache {
 
 #[cfg(test)]
 impl KvCache {
-    /// Grows to `tokens` tokens as a prompt in chunks makes it grow, without computing.
+    /// Grows to `tokens` tokens as a prompt in chunks makes it grow, without computing. The rows
+    /// are written: memory that nobody wrote to is not held.
     pub(crate) fn pretend(&mut self, tokens: usize) -> std::result::Result<(), StepError> {
         while self.len < tokens {
             let more = (tokens - self.len).min(64);
             self.reserve(more)?;
+            for layer in &mut self.layers {
+                match layer {
+                    Layer::Attention(layer) => {
+                        let rows = vec![1.0; more * layer.width()];
+                        layer.write(self.len, &rows, &rows).map_err(Error::wrap)?;
+                    }
+                    Layer::Convolution(layer) => {
+                        layer.write(self.len, &vec![1.0; more * layer.width])?;
+                    }
+                }
+            }
             self.len += more;
         }
         Ok(())

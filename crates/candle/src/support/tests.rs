@@ -127,9 +127,12 @@ fn weights_that_are_missing_or_of_another_shape_are_named_and_counted() {
 }
 
 #[test]
-fn weights_that_are_not_needed_are_no_reason() {
-    let file = llama().zeros("not.needed", TensorType::IQ2_S, &[1, 256]);
-    assert_eq!(reasons(&file), Vec::<String>::new());
+fn weights_that_the_family_does_not_know_are_a_reason() {
+    // Leaving them out would give other words than the model's, with no sign of it.
+    let file = llama().zeros("not.known", TensorType::F32, &[1, 256]);
+    let reasons = reasons(&file);
+    assert_eq!(reasons.len(), 1, "{reasons:?}");
+    assert!(reasons[0].contains("`not.known`"), "{reasons:?}");
 }
 
 #[test]

@@ -421,8 +421,8 @@ fn a_file_that_is_no_usable_model_is_refused_in_words() {
         refused("family.gguf", &patched(b"\x05\0\0\0\0\0\0\0llama", b"\x05\0\0\0\0\0\0\0xlstm"));
     assert!(family.contains("`xlstm`") && family.contains("llama"), "{family}");
     let rule =
-        refused("rule.gguf", &patched(b"\x06\0\0\0\0\0\0\0smollm", b"\x06\0\0\0\0\0\0\0tekken"));
-    assert!(rule.contains("`tekken`"), "{rule}");
+        refused("rule.gguf", &patched(b"\x06\0\0\0\0\0\0\0smollm", b"\x06\0\0\0\0\0\0\0nobody"));
+    assert!(rule.contains("`nobody`"), "{rule}");
     let heads =
         refused("heads.gguf", &patched(b"head_count\x04\0\0\0\x09", b"head_count\x04\0\0\0\0"));
     assert!(heads.contains("head_count"), "{heads}");

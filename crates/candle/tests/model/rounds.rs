@@ -1,7 +1,7 @@
 //! Loading and freeing a model over and over.
 
 // What the tests share is outside test functions, where clippy does not know it for a test.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 use std::time::{Duration, Instant};
 
@@ -54,9 +54,11 @@ fn check(rounds: usize) {
         last = round(Some(threads_before));
         println!("round {number}: {} threads, {} MiB", last.0, last.1 >> 20);
     }
-    let growth = last.1 as f64 / first as f64 - 1.0;
     assert_eq!(last.0, threads_before, "threads are left over");
-    assert!(growth < 0.05, "{:.1} % more after {rounds} rounds", growth * 100.0);
+    // So little is held without a model that a few pages more are many hundredths of it: a leak
+    // is what grows with the rounds.
+    let allowed = first + (first / 20).max(2 << 20);
+    assert!(last.1 < allowed, "{first} bytes became {} in {rounds} rounds", last.1);
 }
 
 mod real_model {

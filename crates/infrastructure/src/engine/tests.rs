@@ -143,11 +143,11 @@ impl ModelSource for Shelf {
         let name = self.name(chosen);
         self.0.loads.lock().unwrap().push(name.clone());
         report(0.5);
-        while name == "slow" {
-            if cancel.is_cancelled() {
-                return Err(error("loading was cancelled"));
+        if name == "slow" {
+            while !cancel.is_cancelled() {
+                std::thread::sleep(Duration::from_millis(1));
             }
-            std::thread::sleep(Duration::from_millis(1));
+            return Err(error("loading was cancelled"));
         }
         if name == "late" || name == "missing" {
             return Err(error("it is not there"));
