@@ -164,6 +164,10 @@ export function applyPush(state: AppState, message: ServerMessage): AppState {
         };
         return { ...session, attempts: { ...session.attempts, [message.stage_id]: next } };
       });
+    // The window has no page for downloads yet.
+    case 'download':
+    case 'download_gone':
+      return state;
     // Replies are taken by whoever asked.
     case 'overview':
     case 'workflow':
@@ -172,6 +176,10 @@ export function applyPush(state: AppState, message: ServerMessage): AppState {
     case 'draft':
     case 'blob':
     case 'models':
+    case 'library':
+    case 'found_models':
+    case 'installed':
+    case 'deletion':
     case 'events':
     case 'context':
     case 'done':
