@@ -9,7 +9,7 @@
 //! - `ui`: the web front end's build
 //! - `digest`: SHA-256 of files and folders
 //! - `programs`: builds `correx` and `correx-desktop`
-//! - `run`, `test`, `bench`: the chores that stand on those
+//! - `run`, `test`, `bench`, `peer`: the chores that stand on those
 //!
 //! What decides is kept apart from what does: the pure parts take what they found out as arguments
 //! and are tested without a machine to change.
@@ -20,6 +20,7 @@
 mod bench;
 mod catalog;
 mod digest;
+mod peer;
 mod programs;
 mod run;
 mod setup;
@@ -71,6 +72,11 @@ enum Chore {
         #[command(subcommand)]
         subject: bench::Subject,
     },
+    /// Compare with llama.cpp on the same files; compiles its Python package the first time
+    Peer {
+        #[command(subcommand)]
+        subject: peer::Subject,
+    },
 }
 
 /// Why a chore ended without its result.
@@ -117,6 +123,7 @@ fn carry_out(chore: Chore) -> Result<(), ChoreError> {
             test::test(&workspace, length)
         }
         Chore::Bench { subject } => bench::bench(&workspace, &subject),
+        Chore::Peer { subject } => peer::peer(&workspace, &subject),
     }
 }
 

@@ -25,6 +25,16 @@ pub(crate) enum Profile {
     Release,
 }
 
+impl Profile {
+    /// What cargo calls it.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Dev => "dev",
+            Self::Release => "release",
+        }
+    }
+}
+
 /// A program of ours.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Program {
@@ -60,16 +70,26 @@ pub(crate) fn build<const N: usize>(
     Ok(found)
 }
 
+/// Builds the program that comparisons with other programs ask, an example of `correx-candle`.
+pub(crate) fn build_peer(
+    workspace: &Workspace,
+    profile: Profile,
+) -> Result<PathBuf, ProgramsError> {
+    const NAME: &str = "peer";
+    let messages = Step::new("build what answers the comparisons", cargo())
+        .args(["build", "--package", "correx-candle", "--example", NAME])
+        .args(["--profile", profile.name(), "--message-format=json-render-diagnostics"])
+        .dir(workspace.root())
+        .capture()?;
+    executable(&messages, NAME).ok_or_else(|| ProgramsError::NotNamed(NAME.to_owned()))
+}
+
 /// The step that builds them. It selects the whole workspace, so that the features of dependencies
 /// are the same as in a test run and nothing is compiled twice.
 pub(crate) fn step(workspace: &Workspace, profile: Profile, programs: &[Program]) -> Step {
     let names: Vec<_> = programs.iter().map(|program| program.name()).collect();
-    let profile = match profile {
-        Profile::Dev => "dev",
-        Profile::Release => "release",
-    };
     Step::new(format!("build {}", names.join(" and ")), cargo())
-        .args(["build", "--workspace", "--profile", profile])
+        .args(["build", "--workspace", "--profile", profile.name()])
         .args(names.iter().flat_map(|name| ["--bin", name]))
         .dir(workspace.root())
 }

@@ -9,7 +9,7 @@ use thiserror::Error;
 
 use crate::memory;
 use crate::provider::LoadError;
-use crate::raw::{RawError, RawModel};
+use crate::raw::{RawError, RawModel, RawOptions};
 use crate::sampler::Sampler;
 
 /// What to measure.
@@ -21,6 +21,8 @@ pub struct BenchPlan {
     pub reply: usize,
     /// Threads; `None`: [`compute_threads`](crate::compute_threads).
     pub threads: Option<usize>,
+    /// The rule that splits text, whatever the file says; `None`: the file's.
+    pub pre_tokenizer: Option<&'static str>,
 }
 
 /// What was measured. Speeds are in tokens per second.
@@ -70,8 +72,9 @@ pub enum BenchError {
 pub fn bench(path: &Path, plan: BenchPlan) -> Result<BenchReport, BenchError> {
     let before = memory::resident_bytes();
     memory::forget_peak();
+    let options = RawOptions { threads: plan.threads, pre_tokenizer: plan.pre_tokenizer };
     let begun = Instant::now();
-    let model = RawModel::load_with(path, plan.threads, |_| {})?;
+    let model = RawModel::load_with(path, options, |_| {})?;
     let load_s = begun.elapsed().as_secs_f64();
     let BenchPlan { prompt, reply, .. } = plan;
     let window = model.context_window();

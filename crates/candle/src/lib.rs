@@ -37,7 +37,7 @@ pub use bench::{BenchError, BenchPlan, BenchReport, bench};
 pub use decoder::Decoder;
 pub use prompt::ChatEncoder;
 pub use provider::{CandleProvider, LoadError, LoadOptions, LoadProgress, memory_plan};
-pub use raw::{RawError, RawModel};
+pub use raw::{RawError, RawModel, RawOptions};
 pub use reasoning::Reasoning;
 pub use sampler::Sampler;
 pub use stream::TextStream;

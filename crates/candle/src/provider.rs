@@ -120,6 +120,9 @@ pub struct LoadOptions {
     pub threads: Option<usize>,
     /// Bytes of caches that are kept for prompts that begin like an earlier one.
     pub kept_cache_bytes: usize,
+    /// The rule that splits text, whatever the file says (one of
+    /// [`pre_tokenizer_names`](crate::tokenizer::pre_tokenizer_names)); `None`: the file's.
+    pub pre_tokenizer: Option<String>,
     /// The model's name for people; `None`: the one in the file.
     pub name: Option<String>,
     /// The file's SHA-256, when it is known already; else it is computed in the background.
@@ -138,6 +141,7 @@ impl Default for LoadOptions {
             overcommit: Overcommit::default(),
             threads: None,
             kept_cache_bytes: 512 << 20,
+            pre_tokenizer: None,
             name: None,
             sha256: None,
             clock: Arc::new(SystemClock),
@@ -166,6 +170,7 @@ impl CandleProvider {
         progress: impl Fn(LoadProgress),
     ) -> Result<Self, LoadError> {
         let gguf = inspect(path)?;
+        let pre_tokenizer = options.pre_tokenizer.as_deref();
         let threads = options.threads.unwrap_or_else(compute_threads);
         let chosen = choose_context(
             &memory_plan(&gguf, threads)?,
@@ -175,7 +180,7 @@ impl CandleProvider {
         )
         .map_err(|problem| LoadError::Memory { path: path.to_owned(), problem })?;
         let window = chosen.tokens;
-        let loaded = Loaded::new(&gguf, Some(threads), &options.cancel, progress)?;
+        let loaded = Loaded::new(&gguf, Some(threads), pre_tokenizer, &options.cancel, progress)?;
         let (bos, eos) = (loaded.vocabulary.bos_text(), loaded.vocabulary.eos_text());
         let facts = ModelFacts::from_gguf(&gguf, bos, eos);
         let template = ChatTemplate::new(template::source_in(&gguf), &facts, options.clock);
@@ -275,13 +280,14 @@ impl Loaded {
     pub(crate) fn new(
         gguf: &Gguf,
         threads: Option<usize>,
+        pre_tokenizer: Option<&str>,
         cancel: &InferenceCancellationToken,
         progress: impl Fn(LoadProgress),
     ) -> Result<Self, LoadError> {
         let path = || gguf.path.clone();
         let config = DecoderConfig::from_gguf(gguf)
             .map_err(|problem| LoadError::Config { path: path(), problem })?;
-        let vocabulary = Vocabulary::from_gguf(gguf)
+        let vocabulary = Vocabulary::from_gguf_with(gguf, pre_tokenizer)
             .map_err(|problem| LoadError::Vocabulary { path: path(), problem })?;
         // Some files pad the embedding; tokens without a row would be a mistake.
         if vocabulary.len() > config.vocabulary {

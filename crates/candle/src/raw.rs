@@ -37,6 +37,15 @@ pub enum RawError {
     NoChoice(#[from] NoChoice),
 }
 
+/// How to load a model.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RawOptions<'a> {
+    /// Threads that compute; `None`: [`compute_threads`](crate::compute_threads).
+    pub threads: Option<usize>,
+    /// The rule that splits text, whatever the file says; `None`: the file's.
+    pub pre_tokenizer: Option<&'a str>,
+}
+
 /// A model that is stepped by its caller.
 pub struct RawModel {
     decoder: Decoder,
@@ -46,18 +55,18 @@ pub struct RawModel {
 impl RawModel {
     /// Loads the GGUF file at `path`; `progress` hears how far it is.
     pub fn load(path: &Path, progress: impl Fn(LoadProgress)) -> Result<Self, LoadError> {
-        Self::load_with(path, None, progress)
+        Self::load_with(path, RawOptions::default(), progress)
     }
 
-    /// The same, to be computed with `threads` threads; `None`:
-    /// [`compute_threads`](crate::compute_threads).
+    /// The same, as `options` say.
     pub fn load_with(
         path: &Path,
-        threads: Option<usize>,
+        options: RawOptions<'_>,
         progress: impl Fn(LoadProgress),
     ) -> Result<Self, LoadError> {
         let cancel = InferenceCancellationToken::new();
-        let loaded = Loaded::new(&inspect(path)?, threads, &cancel, progress)?;
+        let RawOptions { threads, pre_tokenizer } = options;
+        let loaded = Loaded::new(&inspect(path)?, threads, pre_tokenizer, &cancel, progress)?;
         Ok(Self { decoder: loaded.decoder, vocabulary: loaded.vocabulary })
     }
 

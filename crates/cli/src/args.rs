@@ -241,11 +241,17 @@ pub enum ModelCommand {
         /// Tokens of each reply
         #[arg(long, default_value_t = 128, value_parser = at_least_one)]
         reply: usize,
+        /// The rule by which the model splits text, whatever its file says
+        #[arg(long, value_name = "NAME", value_parser = pre_tokenizer)]
+        pre_tokenizer: Option<&'static str>,
     },
     /// Turn the text on the standard input into token ids: no template, nothing added
     Tokenize {
         /// A GGUF file; the default model when absent
         file: Option<PathBuf>,
+        /// The rule by which the model splits text, whatever its file says
+        #[arg(long, value_name = "NAME", value_parser = pre_tokenizer)]
+        pre_tokenizer: Option<&'static str>,
     },
     /// Go on from the raw prompt on the standard input
     Generate {
@@ -263,6 +269,9 @@ pub enum ModelCommand {
         /// Print ids in place of text
         #[arg(long)]
         ids: bool,
+        /// The rule by which the model splits text, whatever its file says
+        #[arg(long, value_name = "NAME", value_parser = pre_tokenizer)]
+        pre_tokenizer: Option<&'static str>,
     },
 }
 
@@ -337,6 +346,15 @@ pub struct DemoArgs {
     pub note: Option<String>,
 }
 
+/// A rule's name as the vocabulary knows it.
+fn pre_tokenizer(name: &str) -> Result<&'static str, String> {
+    let mut names = correx_candle::tokenizer::pre_tokenizer_names();
+    names.find(|known| *known == name).ok_or_else(|| {
+        let names: Vec<&str> = correx_candle::tokenizer::pre_tokenizer_names().collect();
+        format!("no rule has this name. There are: {}", names.join(", "))
+    })
+}
+
 fn at_least_one(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) => Err("must be at least 1".into()),
@@ -386,7 +404,7 @@ mod tests {
         let line = "correx model bench m.gguf --prompt 512 --reply 128 --threads 2 --json";
         let cli = parse(line).unwrap();
         assert_eq!(cli.common.threads, Some(2));
-        let Command::Model(ModelCommand::Bench { file, prompt, reply }) = cli.command else {
+        let Command::Model(ModelCommand::Bench { file, prompt, reply, .. }) = cli.command else {
             panic!()
         };
         assert_eq!((file, prompt, reply), (Some("m.gguf".into()), 512, 128));
@@ -415,6 +433,7 @@ mod tests {
         for line in [
             "correx model bench m.gguf --threads 0",
             "correx model bench m.gguf --prompt few",
+            "correx model tokenize --pre-tokenizer nothing",
             "correx run w.toml --text nothing",
             "correx run w.toml --text =x",
             "correx approve last --deny no --comment yes",

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use correx_candle::memory::{MachineMemory, MemoryFit, Overcommit, Room, choose_context, in_units};
 use correx_candle::{
-    BenchPlan, RawModel, Vocabulary, bench as measure, compute_threads, memory_plan,
+    BenchPlan, RawModel, RawOptions, Vocabulary, bench as measure, compute_threads, memory_plan,
 };
 use correx_gguf::inspect;
 use correx_inference::GenerationConfig;
@@ -142,27 +142,32 @@ pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outco
             inspection::inspect(&file_or_default(file, common)?, output)
         }
         ModelCommand::Fit { model, context } => fit(model, context, common, output),
-        ModelCommand::Bench { file, prompt, reply } => {
-            let plan = BenchPlan { prompt, reply, threads: threads(common) };
+        ModelCommand::Bench { file, prompt, reply, pre_tokenizer } => {
+            let plan = BenchPlan { prompt, reply, threads: threads(common), pre_tokenizer };
             let report = measure(&file_or_default(file, common)?, plan).map_err(failed)?;
             output.object(&report);
             Ok(Ending::Done)
         }
-        ModelCommand::Tokenize { file } => {
+        ModelCommand::Tokenize { file, pre_tokenizer } => {
             let path = file_or_default(file, common)?;
-            let vocabulary = Vocabulary::open(&path).map_err(failed)?;
+            let pre_tokenizer = chosen(pre_tokenizer, common);
+            let pre_tokenizer = pre_tokenizer.as_deref();
+            let vocabulary = Vocabulary::open_with(&path, pre_tokenizer).map_err(failed)?;
             let ids = vocabulary.encode(&standard_input()?).map_err(failed)?;
             print_ids(&ids, output);
             Ok(Ending::Done)
         }
-        ModelCommand::Generate { file, greedy, tokens, seed, ids } => {
+        ModelCommand::Generate { file, greedy, tokens, seed, ids, pre_tokenizer } => {
             let path = file_or_default(file, common)?;
             let config = if greedy {
                 GenerationConfig::greedy(tokens)
             } else {
                 GenerationConfig { seed, max_tokens: tokens, ..GenerationConfig::default() }
             };
-            let model = load(&path, threads(common), output)?;
+            let pre_tokenizer = chosen(pre_tokenizer, common);
+            let options =
+                RawOptions { threads: threads(common), pre_tokenizer: pre_tokenizer.as_deref() };
+            let model = load(&path, options, output)?;
             generate(&model, &config, if ids { Form::Ids } else { Form::Text }, output)
         }
         _ => Err(input("this is not a command on a file")),
@@ -284,9 +289,9 @@ fn threads(common: &Common) -> Option<usize> {
     options(common, Loading::WhenNeeded).threads
 }
 
-fn load(path: &Path, threads: Option<usize>, output: &Output) -> Result<RawModel, ProtocolError> {
+fn load(path: &Path, options: RawOptions<'_>, output: &Output) -> Result<RawModel, ProtocolError> {
     let bar = output.bar(1, "loading");
-    let model = RawModel::load_with(path, threads, |progress| {
+    let model = RawModel::load_with(path, options, |progress| {
         bar.set_length(progress.total);
         bar.set_position(progress.done);
     });
@@ -325,6 +330,14 @@ fn print_ids(ids: &[u32], output: &Output) {
         let ids: Vec<String> = ids.iter().map(u32::to_string).collect();
         output.verbatim(&ids.join(" "));
     }
+}
+
+/// The rule that was chosen, here or in the settings.
+fn chosen(pre_tokenizer: Option<&'static str>, common: &Common) -> Option<String> {
+    pre_tokenizer.map(str::to_owned).or_else(|| {
+        let data_dir = options(common, Loading::WhenNeeded).resolve_data_dir().ok()?;
+        Settings::load(&data_dir).ok()?.model.pre_tokenizer
+    })
 }
 
 /// The file that was named, or the default model's.

@@ -98,6 +98,8 @@ pub struct ModelSettings {
     /// Whether models that can be told so think before they answer. `auto`: not in the
     /// conversation, whose replies are short; in stages as their workflow says.
     pub thinking: ThinkingMode,
+    /// The rule by which the model splits text, where its file names one that is not known.
+    pub pre_tokenizer: Option<String>,
 }
 
 impl ModelSettings {
@@ -123,7 +125,12 @@ impl ModelSettings {
     /// How it is loaded.
     pub fn loading(&self) -> LoadingSettings {
         let overcommit = if self.allow_overcommit { Overcommit::Allow } else { Overcommit::Refuse };
-        LoadingSettings { threads: self.threads, context: self.context, overcommit }
+        LoadingSettings {
+            threads: self.threads,
+            context: self.context,
+            overcommit,
+            pre_tokenizer: self.pre_tokenizer.clone(),
+        }
     }
 
     /// After how long without use its memory is freed.
@@ -302,7 +309,7 @@ mod tests {
     fn what_is_set_is_used_and_a_relative_model_starts_at_the_data_directory() {
         let dir = tempfile::tempdir().unwrap();
         let text = "[router]\ntoken_budget = 900\n[conversations]\nkeep = \"in_memory\"\n\
-                    [model]\nfile = \"mine.gguf\"\nthreads = 3\n";
+                    [model]\nfile = \"mine.gguf\"\nthreads = 3\npre_tokenizer = \"qwen2\"\n";
         fs::write(dir.path().join(SETTINGS_FILE), text).unwrap();
         let settings = Settings::load(dir.path()).unwrap();
         assert_eq!(settings.router_config().token_budget, 900);
@@ -310,6 +317,7 @@ mod tests {
         assert_eq!(settings.conversations.keep, KeepConversations::InMemory);
         assert_eq!(settings.model.file, Some(dir.path().join("mine.gguf")));
         assert_eq!(settings.model.threads, Some(3));
+        assert_eq!(settings.model.pre_tokenizer.as_deref(), Some("qwen2"));
     }
 
     #[test]
@@ -367,14 +375,15 @@ mod tests {
         assert!(model.names(Path::new("/data"), "smollm2-135m", None));
         assert!(!model.names(Path::new("/data"), "other", Some(Path::new("/a.gguf"))));
         let settings = "[model]\ncontext = 4096\nallow_overcommit = true\nthreads = 2\n\
-                        unload_after_minutes = 5\n";
+                        unload_after_minutes = 5\npre_tokenizer = \"qwen2\"\n";
         let model = Settings::parse(settings, Path::new("s")).unwrap().model;
         assert_eq!(
             model.loading(),
             LoadingSettings {
                 threads: Some(2),
                 context: Some(4096),
-                overcommit: Overcommit::Allow
+                overcommit: Overcommit::Allow,
+                pre_tokenizer: Some("qwen2".into()),
             }
         );
         assert_eq!(model.unload_after(), Some(Duration::from_secs(300)));

@@ -13,6 +13,7 @@ use crate::workspace::Workspace;
 pub(crate) use model::{ModelError, ModelState};
 pub(crate) use modules::ModulesError;
 pub(crate) use node::{Node, NodeError};
+pub(crate) use python::PYTHON;
 pub(crate) use system::SystemError;
 
 /// How much is to be set up.

@@ -25,7 +25,7 @@ fn check(context: usize) {
     let gguf = inspect(&path).expect("the model is there");
     let need = memory_plan(&gguf, threads).expect("it can be run").need(context);
     let cancel = InferenceCancellationToken::new();
-    let loaded = Loaded::new(&gguf, Some(threads), &cancel, |_| {}).expect("it loads");
+    let loaded = Loaded::new(&gguf, Some(threads), None, &cancel, |_| {}).expect("it loads");
     let template = ChatTemplate::new(
         gguf.text("tokenizer.chat_template"),
         &ModelFacts::default(),

@@ -326,4 +326,6 @@ fn strip_of(strips: &[(u32, Strip)], id: u32) -> Strip {
 }
 
 #[cfg(test)]
+mod recorded;
+#[cfg(test)]
 mod tests;

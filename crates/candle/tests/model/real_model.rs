@@ -381,11 +381,11 @@ fn the_raw_model_agrees_with_itself_and_can_be_measured() {
     assert_eq!(raw.generate_ids(&[], &greedy, |_| {}), Err(RawError::Empty));
     drop(raw);
 
-    let plan = BenchPlan { prompt: 24, reply: 4, threads: None };
+    let plan = BenchPlan { prompt: 24, reply: 4, threads: None, pre_tokenizer: None };
     let report = bench(&path, plan).unwrap();
     assert!(report.prompt_tps > 0.0 && report.reply_tps > 0.0 && report.load_s > 0.0);
     assert_eq!((report.prompt_tokens, report.reply_tokens), (24, 4));
-    let three = bench(&path, BenchPlan { threads: Some(3), reply: 1, prompt: 1 }).unwrap();
+    let three = bench(&path, BenchPlan { threads: Some(3), reply: 1, prompt: 1, ..plan }).unwrap();
     assert_eq!((report.threads, three.threads), (compute_threads(), 3));
     let none = bench(&path, BenchPlan { threads: Some(0), ..plan }).unwrap_err();
     assert!(none.to_string().contains("0 threads"), "{none}");

@@ -30,6 +30,8 @@ pub struct LoadingSettings {
     pub context: Option<usize>,
     /// Whether a model that does not fit is loaded all the same.
     pub overcommit: Overcommit,
+    /// The rule that splits text, whatever a file says; `None`: the one that it names.
+    pub pre_tokenizer: Option<String>,
 }
 
 impl InProcess {
@@ -71,6 +73,7 @@ impl InProcess {
             machine: MachineMemory::now().map(|machine| machine.with_given_back(given_back)),
             overcommit: self.loading.overcommit,
             threads: self.loading.threads,
+            pre_tokenizer: self.loading.pre_tokenizer.clone(),
             ..LoadOptions::default()
         }
     }

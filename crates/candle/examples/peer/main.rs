@@ -2,7 +2,9 @@
 //!
 //! - `peer models FOLDER`: writes the small models of `tests/families`, and `models.json` about them;
 //! - `peer logits MODEL IDS`: the logits behind every id, as numbers of 32 bits on standard output;
-//! - `peer replies MODEL PROMPTS TOKENS`: greedy replies as JSON on standard output.
+//! - `peer replies MODEL PROMPTS TOKENS`: greedy replies as JSON on standard output;
+//! - `peer vocabulary MODEL`: answers about its vocabulary, a question a line on standard input;
+//! - `peer rules`: the rules of splitting text, one a line.
 //!
 //! IDS holds a JSON list of ids, PROMPTS a list of such lists.
 
@@ -19,9 +21,10 @@ use correx_gguf::inspect;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
-#[path = "../tests/families/models.rs"]
+#[path = "../../tests/families/models.rs"]
 #[allow(dead_code)]
 mod models;
+mod vocabulary;
 
 type Outcome<T> = Result<T, Box<dyn Error>>;
 
@@ -34,7 +37,19 @@ fn main() -> Outcome<()> {
         ["replies", model, prompts, tokens] => {
             write_replies(Path::new(model), Path::new(prompts), tokens.parse()?)
         }
-        _ => Err("usage: peer models|logits|replies …, see the file's first lines".into()),
+        ["vocabulary", model] => vocabulary::answer(
+            Path::new(model),
+            std::io::stdin().lock(),
+            BufWriter::new(std::io::stdout().lock()),
+        ),
+        ["rules"] => {
+            let names: Vec<&str> = correx_candle::tokenizer::pre_tokenizer_names().collect();
+            Ok(writeln!(std::io::stdout(), "{}", names.join("\n"))?)
+        }
+        _ => {
+            Err("usage: peer models|logits|replies|vocabulary|rules …, see the file's first lines"
+                .into())
+        }
     }
 }
 
