@@ -302,7 +302,9 @@ fn what_is_encoded_is_said_again() {
         ],
         0..5,
     )
-    .prop_map(|pieces| pieces.concat().replace(['▁', '\u{1}'], ""));
+    // A run of spaces that a file defines as a token written with `▁` is said so; the peer does
+    // the same.
+    .prop_map(|pieces| pieces.concat().replace(['▁', '\u{1}'], "").replace("     ", "-"));
     runner
         .run(&text, |text| {
             // The first kind lacks a token for what one merge makes, so it may lose text.
