@@ -222,7 +222,7 @@ fn fit(model: Option<String>, context: Option<usize>, common: &Common, output: &
         file,
         context,
         model_context: plan.model_context,
-        weights: need.weights + need.repacked,
+        weights: need.weights,
         vocabulary: need.vocabulary,
         cache: need.cache,
         scratch: need.scratch,

@@ -1,6 +1,6 @@
 //! What a model needs, from its file's header.
 
-use correx_gguf::{Gguf, TensorInfo, TensorType, Value};
+use correx_gguf::{Gguf, TensorInfo, Value};
 
 use crate::decoder::{DecoderConfig, KvCache, packed_kind};
 
@@ -19,8 +19,6 @@ const THREAD: u64 = 256 << 10;
 pub struct MemoryNeed {
     /// The weights, as they lie in memory.
     pub weights: u64,
-    /// Copies of weights in another order, which candle makes when it first multiplies with them.
-    pub repacked: u64,
     /// The tokenizer and what belongs to it.
     pub vocabulary: u64,
     /// Keys and values of one sequence that fills the context.
@@ -35,9 +33,7 @@ impl MemoryNeed {
     /// The most that is held at one time.
     pub fn total(&self) -> u64 {
         let held = self.weights.saturating_add(self.vocabulary);
-        held.saturating_add(
-            self.repacked.saturating_add(self.cache + self.scratch).max(self.loading),
-        )
+        held.saturating_add(self.cache.saturating_add(self.scratch).max(self.loading))
     }
 }
 
@@ -57,18 +53,11 @@ impl MemoryPlan {
     /// threads. Reads no weights.
     pub fn new(gguf: &Gguf, config: &DecoderConfig, threads: usize) -> Self {
         let weights = gguf.tensors.values().map(|tensor| in_memory(tensor) + PIECE).sum();
-        let has_output = gguf.tensors.contains_key("output.weight");
-        let multiplied = gguf.tensors.iter().filter(|(name, tensor)| {
-            let only_looked_up = *name == "token_embd.weight" && has_output;
-            packed_kind(tensor.kind).is_none() && !only_looked_up
-        });
-        let tiles = Tiles::of_this_machine();
         // The embedding is read first, when nothing else is there yet.
         let later = gguf.tensors.iter().filter(|(name, _)| *name != "token_embd.weight");
         let largest = later.map(|(_, tensor)| read_at_once(tensor)).max().unwrap_or(0);
         let fixed = MemoryNeed {
             weights,
-            repacked: multiplied.map(|(_, tensor)| tiles.bytes(tensor)).sum(),
             vocabulary: BASE + vocabulary(gguf),
             cache: 0,
             scratch: scratch(config) + threads as u64 * THREAD,
@@ -85,8 +74,7 @@ impl MemoryPlan {
         kv_width: usize,
         model_context: usize,
     ) -> Self {
-        let fixed =
-            MemoryNeed { weights, repacked: 0, vocabulary: 0, cache: 0, scratch: 0, loading: 0 };
+        let fixed = MemoryNeed { weights, vocabulary: 0, cache: 0, scratch: 0, loading: 0 };
         Self { model_context, fixed, cached: 2 * layers * kv_width }
     }
 
@@ -140,63 +128,6 @@ fn read_at_once(tensor: &TensorInfo) -> u64 {
     }
 }
 
-/// How candle copies weights (its `quantized/repack_x86.rs` and `quantized/repack.rs`, version 0.11):
-/// the copies are made at the first product, and the weights stay beside them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-// Each kind of processor makes some of them.
-#[cfg_attr(not(test), allow(dead_code))]
-enum Tiles {
-    /// Sixteen rows with their scales as numbers of four bytes.
-    Wide,
-    /// The same, and other ones for the matrix unit (AMX).
-    WideAndMatrixUnit,
-    /// As large as the weights.
-    Interleaved,
-    /// None.
-    None,
-}
-
-impl Tiles {
-    #[cfg(target_arch = "x86_64")]
-    fn of_this_machine() -> Self {
-        let flags = || std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        if !is_x86_feature_detected!("avx2") {
-            Tiles::None
-        } else if is_x86_feature_detected!("avx512vnni") && flags().contains(" amx_int8") {
-            Tiles::WideAndMatrixUnit
-        } else {
-            Tiles::Wide
-        }
-    }
-
-    #[cfg(not(target_arch = "x86_64"))]
-    fn of_this_machine() -> Self {
-        if cfg!(target_arch = "aarch64") { Tiles::Interleaved } else { Tiles::None }
-    }
-
-    /// Bytes of the copies of a matrix that candle multiplies with.
-    fn bytes(self, tensor: &TensorInfo) -> u64 {
-        let (experts, rows, columns) = match *tensor.shape.as_slice() {
-            [rows, columns] => (1, rows, columns),
-            [experts, rows, columns] => (experts, rows, columns),
-            _ => return 0,
-        };
-        // Blocks of 256 weights, sixteen rows each.
-        let blocks = (experts * (rows / 16) * (columns / 256)) as u64;
-        let whole = rows.is_multiple_of(16) && columns.is_multiple_of(256);
-        match (self, tensor.kind) {
-            (Tiles::Wide, TensorType::Q4K) if whole => blocks * 3072,
-            (Tiles::WideAndMatrixUnit, TensorType::Q4K) if whole => blocks * (3072 + 5120),
-            (Tiles::Wide | Tiles::WideAndMatrixUnit, TensorType::Q6K) if whole => blocks * 5120,
-            (
-                Tiles::Interleaved,
-                TensorType::Q4_0 | TensorType::Q4K | TensorType::Q5K | TensorType::Q6K,
-            ) if rows.is_multiple_of(8) => tensor.bytes,
-            _ => 0,
-        }
-    }
-}
-
 /// The largest pieces that a step holds at one time.
 fn scratch(config: &DecoderConfig) -> u64 {
     let (width, inner) = (config.width as u64, config.inner as u64);
@@ -219,33 +150,23 @@ fn vocabulary(gguf: &Gguf) -> u64 {
     };
     let (tokens, token_bytes) = texts("tokenizer.ggml.tokens");
     let (merges, merge_bytes) = texts("tokenizer.ggml.merges");
-    tokens * TOKEN + merges * MERGE + 4 * token_bytes + 2 * merge_bytes
+    tokens * TOKEN + merges * MERGE + 2 * token_bytes + merge_bytes
 }
 
 /// Measured on real vocabularies of 49,152 to 151,936 tokens.
-const TOKEN: u64 = 250;
-const MERGE: u64 = 200;
+const TOKEN: u64 = 40;
+const MERGE: u64 = 24;
 
 #[cfg(test)]
 mod tests {
+    use correx_gguf::TensorType;
+
     use super::*;
 
     fn matrix(kind: TensorType, rows: usize, columns: usize) -> TensorInfo {
         let blocks = rows * columns / kind.block_size();
         let bytes = (blocks * kind.block_bytes()) as u64;
         TensorInfo { kind, shape: vec![rows, columns], part: 0, offset: 0, bytes }
-    }
-
-    #[test]
-    fn copies_are_counted_where_candle_makes_them() {
-        let whole = matrix(TensorType::Q4K, 32, 512);
-        assert_eq!(Tiles::Wide.bytes(&whole), 4 * 3072);
-        assert_eq!(Tiles::WideAndMatrixUnit.bytes(&whole), 4 * 8192);
-        assert_eq!(Tiles::Interleaved.bytes(&whole), whole.bytes);
-        assert_eq!(Tiles::None.bytes(&whole), 0);
-        assert_eq!(Tiles::Wide.bytes(&matrix(TensorType::Q6K, 32, 512)), 4 * 5120);
-        assert_eq!(Tiles::Wide.bytes(&matrix(TensorType::Q4K, 24, 512)), 0);
-        assert_eq!(Tiles::Wide.bytes(&matrix(TensorType::Q5K, 32, 512)), 0);
     }
 
     #[test]
@@ -267,9 +188,5 @@ mod tests {
         let packed = stacked(TensorType::Q8_0, 17, 64);
         assert_eq!(in_memory(&packed), 4 * in_memory(&matrix(TensorType::Q8_0, 17, 64)));
         assert_eq!(read_at_once(&packed), packed.bytes / 4);
-        let copied = stacked(TensorType::Q4K, 40, 512);
-        assert_eq!(Tiles::Wide.bytes(&copied), 0);
-        let copied = stacked(TensorType::Q4K, 32, 512);
-        assert_eq!(Tiles::Wide.bytes(&copied), 4 * 4 * 3072);
     }
 }

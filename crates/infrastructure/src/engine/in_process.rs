@@ -196,7 +196,7 @@ impl ModelSource for InProcess {
 pub(super) fn memory(need: &MemoryNeed) -> MemoryView {
     MemoryView {
         need: need.total(),
-        weights: need.weights + need.repacked,
+        weights: need.weights,
         vocabulary: need.vocabulary,
         cache: need.cache,
         scratch: need.scratch,
