@@ -43,6 +43,11 @@ pub(crate) enum Subject {
         /// A GGUF file; the default model when absent
         file: Option<PathBuf>,
     },
+    /// Greedy answers to ten questions, asked through the file's chat template
+    Chat {
+        /// A GGUF file; the default model when absent
+        file: Option<PathBuf>,
+    },
 }
 
 impl Subject {
@@ -52,6 +57,7 @@ impl Subject {
             Self::Tokens { .. } => "tokens.py",
             Self::Logits { .. } => "logits.py",
             Self::Replies { .. } => "replies.py",
+            Self::Chat { .. } => "chat.py",
         }
     }
 
@@ -72,7 +78,9 @@ impl Subject {
                 let file = file.clone().unwrap_or(model);
                 std::iter::once(file).chain(text.clone()).map(OsString::from).collect()
             }
-            Self::Replies { file } => vec![file.clone().unwrap_or(model).into()],
+            Self::Replies { file } | Self::Chat { file } => {
+                vec![file.clone().unwrap_or(model).into()]
+            }
         }
     }
 
@@ -80,7 +88,7 @@ impl Subject {
     fn profile(&self) -> Profile {
         match self {
             Self::Tokens { .. } => Profile::Dev,
-            Self::Logits { .. } | Self::Replies { .. } => Profile::Release,
+            Self::Logits { .. } | Self::Replies { .. } | Self::Chat { .. } => Profile::Release,
         }
     }
 }

@@ -3,21 +3,27 @@
 //! - `peer models FOLDER`: writes the small models of `tests/families`, and `models.json` about them;
 //! - `peer logits MODEL IDS`: the logits behind every id, as numbers of 32 bits on standard output;
 //! - `peer replies MODEL PROMPTS TOKENS`: greedy replies as JSON on standard output;
+//! - `peer chat MODEL QUESTIONS TOKENS`: prompts by the chat template and greedy answers, as JSON;
 //! - `peer vocabulary MODEL`: answers about its vocabulary, a question a line on standard input;
 //! - `peer rules`: the rules of splitting text, one a line.
 //!
-//! IDS holds a JSON list of ids, PROMPTS a list of such lists.
+//! IDS holds a JSON list of ids, PROMPTS a list of such lists, QUESTIONS a list of texts.
 
 use std::error::Error;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
 
-use correx_candle::compute_threads;
 use correx_candle::decoder::{Decoder, DecoderConfig, KvCache, Logits, Segment, Step};
+use correx_candle::template::{ChatTemplate, ModelFacts, source_in};
+use correx_candle::{ChatEncoder, RawModel, Vocabulary, compute_threads};
+use correx_context::{ChatMessage, PromptEncoder, Role};
 use correx_cpu_kernels::Threads;
+use correx_events::SystemClock;
 use correx_gguf::inspect;
+use correx_inference::GenerationConfig;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 
@@ -37,6 +43,9 @@ fn main() -> Outcome<()> {
         ["replies", model, prompts, tokens] => {
             write_replies(Path::new(model), Path::new(prompts), tokens.parse()?)
         }
+        ["chat", model, questions, tokens] => {
+            write_answers(Path::new(model), Path::new(questions), tokens.parse()?)
+        }
         ["vocabulary", model] => vocabulary::answer(
             Path::new(model),
             std::io::stdin().lock(),
@@ -46,10 +55,10 @@ fn main() -> Outcome<()> {
             let names: Vec<&str> = correx_candle::tokenizer::pre_tokenizer_names().collect();
             Ok(writeln!(std::io::stdout(), "{}", names.join("\n"))?)
         }
-        _ => {
-            Err("usage: peer models|logits|replies|vocabulary|rules …, see the file's first lines"
-                .into())
-        }
+        _ => Err(
+            "usage: peer models|logits|replies|chat|vocabulary|rules …, see the file's first lines"
+                .into(),
+        ),
     }
 }
 
@@ -105,6 +114,26 @@ fn write_replies(model: &Path, prompts: &Path, tokens: usize) -> Outcome<()> {
         replies.push(json!({ "ids": reply, "leads": leads }));
     }
     serde_json::to_writer(std::io::stdout().lock(), &replies)?;
+    Ok(())
+}
+
+fn write_answers(path: &Path, questions: &Path, tokens: usize) -> Outcome<()> {
+    let gguf = inspect(path)?;
+    let vocabulary = Arc::new(Vocabulary::from_gguf(&gguf)?);
+    let facts = ModelFacts::from_gguf(&gguf, vocabulary.bos_text(), vocabulary.eos_text());
+    let template = ChatTemplate::new(source_in(&gguf), &facts, Arc::new(SystemClock));
+    let encoder = ChatEncoder::new(vocabulary.clone(), template)?;
+    let model = RawModel::load(path, |_| {})?;
+    let questions: Vec<String> = serde_json::from_reader(File::open(questions)?)?;
+    let mut answers = Vec::new();
+    for question in questions {
+        let prompt = encoder.encode(&[ChatMessage::new(Role::User, 0, question)], 1)?.ids;
+        let reply = model.generate_ids(&prompt, &GenerationConfig::greedy(tokens), |_| {})?;
+        let bytes: Vec<u8> =
+            reply.iter().flat_map(|id| vocabulary.reply_bytes(*id)).copied().collect();
+        answers.push(json!({ "prompt": prompt, "text": String::from_utf8_lossy(&bytes) }));
+    }
+    serde_json::to_writer(std::io::stdout().lock(), &answers)?;
     Ok(())
 }
 
