@@ -215,7 +215,8 @@ fn quantization(gguf: &Gguf) -> Quantization {
     let label = gguf.number("general.file_type").and_then(label::of_file_type);
     Quantization {
         label: label.map(str::to_owned).or_else(|| Some(gguf.quantization()?.to_string())),
-        bits_per_weight: bits / (gguf.parameters().max(1) as f64),
+        // A sum of nothing is minus zero.
+        bits_per_weight: (bits + 0.0) / (gguf.parameters().max(1) as f64),
         types,
     }
 }
@@ -274,10 +275,17 @@ impl ModelInfo {
         };
         row("name", self.name.clone());
         row("architecture", self.architecture.clone());
-        row("weights", Some(format!("{} ({})", self.parameters, in_short(self.parameters))));
         let quantization = &self.quantization;
-        let bits = format!("{:.2} bits per weight", quantization.bits_per_weight);
-        row("quantization", quantization.label.as_ref().map(|label| format!("{label}, {bits}")));
+        if self.parameters == 0 {
+            row("weights", Some("none: the file holds a vocabulary only".to_owned()));
+        } else {
+            row("weights", Some(format!("{} ({})", self.parameters, in_short(self.parameters))));
+            let bits = format!("{:.2} bits per weight", quantization.bits_per_weight);
+            row(
+                "quantization",
+                quantization.label.as_ref().map(|label| format!("{label}, {bits}")),
+            );
+        }
         for share in &quantization.types {
             row("", Some(share.to_string()));
         }

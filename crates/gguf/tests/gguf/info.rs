@@ -116,3 +116,16 @@ fn what_a_file_says_cannot_flood_or_command_the_terminal() {
     assert!(!info.to_string().contains('\u{1b}'));
     assert_eq!(info.tags.len(), 32);
 }
+
+#[test]
+fn a_vocabulary_without_weights_says_so() {
+    let info = info(
+        &Writer::new()
+            .entry("general.architecture", "llama")
+            .entry("general.file_type", 1u32)
+            .entry("tokenizer.ggml.tokens", Texts::from_iter(["a"])),
+    );
+    assert!(info.quantization.bits_per_weight.is_sign_positive());
+    let shown = info.to_string();
+    assert!(shown.contains("a vocabulary only") && !shown.contains("bits per weight"), "{shown}");
+}
