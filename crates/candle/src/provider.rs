@@ -10,7 +10,7 @@ use correx_context::{EncodeError, PromptEncoder};
 use correx_cpu_kernels::{Threads, ThreadsError};
 use correx_events::{Clock, SystemClock};
 use correx_inference::{
-    InferenceCancellationToken, InferenceError, InferenceProvider, InferenceRequest,
+    FormatError, InferenceCancellationToken, InferenceError, InferenceProvider, InferenceRequest,
     InferenceResponse, ModelCapability, ModelDescription, StreamSink, ThinkingMode,
 };
 use thiserror::Error;
@@ -366,6 +366,9 @@ impl InferenceProvider for CandleProvider {
         cancel: InferenceCancellationToken,
         sink: StreamSink,
     ) -> Result<InferenceResponse, InferenceError> {
+        if !request.generation.format.is_free() {
+            return Err(FormatError::NotSupported.into());
+        }
         let (answer, answered) = oneshot::channel();
         let job = Job {
             ids: request.context_pack.prompt.ids,

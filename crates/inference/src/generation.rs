@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::ResponseFormat;
+
 /// How the next token is chosen, and how many at most.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -55,15 +57,6 @@ impl GenerationConfig {
             ..Self::default()
         }
     }
-}
-
-/// The form that a reply is held to while it is generated.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ResponseFormat {
-    /// Anything.
-    #[default]
-    Text,
 }
 
 /// Why a reply ended.

@@ -4,6 +4,7 @@
 //! - [`provider`]: [`InferenceProvider`], what an engine must do.
 //! - [`request`]: [`InferenceRequest`], [`InferenceResponse`], and the stream between them.
 //! - [`generation`]: [`GenerationConfig`], how the next token is chosen and when to stop.
+//! - [`format`](mod@format): [`ResponseFormat`], the form that a reply is held to.
 //! - [`reasoning`]: [`ReasoningSplitter`], a reply's thinking told from its answer.
 //! - [`cancellation`]: the one token type by which router and orchestrator stop an inference.
 //! - [`routing`]: [`InferenceRouter`], which provider serves a stage.
@@ -11,6 +12,7 @@
 //! This crate does no I/O.
 
 pub mod cancellation;
+pub mod format;
 pub mod generation;
 pub mod provider;
 pub mod reasoning;
@@ -21,7 +23,8 @@ pub mod routing;
 pub mod testing;
 
 pub use cancellation::InferenceCancellationToken;
-pub use generation::{FinishReason, GenerationConfig, ResponseFormat};
+pub use format::{FormatError, ResponseFormat};
+pub use generation::{FinishReason, GenerationConfig};
 pub use provider::{InferenceProvider, ModelCapability, ModelDescription};
 pub use reasoning::{ReasoningSplitter, ReasoningTag, ReasoningTags, Split, ThinkingMode};
 pub use request::{

@@ -6,7 +6,7 @@ use correx_context::{ContextPack, EncodeError};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::{FinishReason, GenerationConfig};
+use crate::{FinishReason, FormatError, GenerationConfig};
 
 /// A prompt and how to answer it.
 #[derive(Debug, Clone)]
@@ -132,6 +132,9 @@ pub enum InferenceError {
     /// The prompt could not be encoded.
     #[error(transparent)]
     Encode(#[from] EncodeError),
+    /// The reply cannot be held to the form that was asked for. Found before anything is evaluated.
+    #[error(transparent)]
+    Format(#[from] FormatError),
     /// The engine failed.
     #[error("the model failed: {0}")]
     Engine(String),

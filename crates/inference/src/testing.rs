@@ -90,7 +90,8 @@ impl InferenceProvider for ScriptedProvider {
     }
 
     fn capabilities(&self) -> &[ModelCapability] {
-        &[ModelCapability::Chat, ModelCapability::CancelInPrompt]
+        // Whoever wrote the script answers for the form of what it says.
+        &[ModelCapability::Chat, ModelCapability::CancelInPrompt, ModelCapability::Constrained]
     }
 
     fn encoder(&self) -> Arc<dyn PromptEncoder> {

@@ -45,9 +45,34 @@ fn a_setting_of_the_wrong_kind_is_refused() {
 
 #[test]
 fn settings_survive_json() {
-    for config in [GenerationConfig::default(), GenerationConfig::greedy(3)] {
+    let with = |format| GenerationConfig { format, ..GenerationConfig::default() };
+    for config in [
+        GenerationConfig::default(),
+        GenerationConfig::greedy(3),
+        with(ResponseFormat::JsonSchema(json!({"type": "object"}))),
+        with(ResponseFormat::Choice(vec!["yes".into(), "no".into()])),
+        with(ResponseFormat::Regex("[0-9]+".into())),
+    ] {
         let text = serde_json::to_string(&config).unwrap();
         assert_eq!(serde_json::from_str::<GenerationConfig>(&text).unwrap(), config);
+    }
+}
+
+#[test]
+fn a_form_is_written_as_its_name_and_what_belongs_to_it() {
+    for (format, written) in [
+        (ResponseFormat::Text, json!("text")),
+        (
+            ResponseFormat::JsonSchema(json!({"type": "null"})),
+            json!({"json_schema": {"type": "null"}}),
+        ),
+        (ResponseFormat::Choice(vec!["a".into()]), json!({"choice": ["a"]})),
+        (ResponseFormat::Regex("a+".into()), json!({"regex": "a+"})),
+    ] {
+        assert_eq!(serde_json::to_value(&format).unwrap(), written);
+        let read: GenerationConfig = serde_json::from_value(json!({"format": written})).unwrap();
+        assert_eq!(read.format, format);
+        assert_eq!(format.is_free(), format == ResponseFormat::Text);
     }
 }
 

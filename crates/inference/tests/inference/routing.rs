@@ -34,8 +34,8 @@ async fn nothing_required_and_everything_it_can_do_are_both_served() {
 async fn one_thing_that_it_cannot_do_is_enough_to_be_refused() {
     let (_, router) = single();
     for required in [
-        vec![ModelCapability::Constrained],
-        vec![ModelCapability::Chat, ModelCapability::Constrained],
+        vec![ModelCapability::CutBack],
+        vec![ModelCapability::Chat, ModelCapability::CutBack],
         vec![ModelCapability::Batch, ModelCapability::Chat],
     ] {
         let error = router.route(None, &required).await.err().unwrap();
