@@ -334,8 +334,26 @@ async fn stands(
     id: &str,
     before: DownloadView,
 ) -> Result<DownloadView, ProtocolError> {
-    let now = library(connection).await?.downloads.into_iter().find(|download| download.id == id);
-    Ok(now.unwrap_or(before))
+    Ok(standing(library(connection).await?, id, before))
+}
+
+/// How the download stands in `library`. Whoever had it may have ended, and nobody knows of it any
+/// more: then its file is here, or it is to be gone on with.
+fn standing(library: LibraryView, id: &str, before: DownloadView) -> DownloadView {
+    if let Some(now) = library.downloads.into_iter().find(|download| download.id == id) {
+        return now;
+    }
+    let is_it = |model: &&InstalledModel| {
+        matches!(&model.origin, ModelOrigin::Hub { source, .. } if source == id)
+            && model.state == ModelFileState::AsRecorded
+    };
+    let phase = match library.installed.iter().find(is_it) {
+        Some(model) => {
+            DownloadPhase::Done { installed: model.id.clone(), path: model.path.clone() }
+        }
+        None => DownloadPhase::Paused,
+    };
+    DownloadView { phase, speed: None, remaining_seconds: None, ..before }
 }
 
 fn done(connection: &Connection, view: &DownloadView) -> Ending {
@@ -426,6 +444,51 @@ fn clock(seconds: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_download_that_nobody_knows_of_any_more_is_here_or_is_gone_on_with() {
+        let before = DownloadView {
+            id: "hf:a/b/c.gguf".into(),
+            model: None,
+            name: "c".into(),
+            phase: DownloadPhase::Verifying,
+            done: 4,
+            total: Some(4),
+            speed: Some(1),
+            remaining_seconds: Some(1),
+            notice: None,
+        };
+        let library = |installed: Vec<InstalledModel>, downloads: Vec<DownloadView>| LibraryView {
+            catalogue: Vec::new(),
+            installed,
+            downloads,
+            leftovers: Vec::new(),
+        };
+        let record = |source: &str, state| InstalledModel {
+            id: "c".into(),
+            name: "c".into(),
+            path: "/c.gguf".into(),
+            bytes: 4,
+            origin: ModelOrigin::Hub {
+                source: source.into(),
+                commit: String::new(),
+                sha256: String::new(),
+            },
+            state,
+            about: None,
+        };
+        let phase = |library| standing(library, "hf:a/b/c.gguf", before.clone()).phase;
+        let here = DownloadPhase::Done { installed: "c".into(), path: "/c.gguf".into() };
+        let found = record("hf:a/b/c.gguf", ModelFileState::AsRecorded);
+        assert_eq!(phase(library(vec![found.clone()], Vec::new())), here);
+        for other in [
+            record("hf:a/b/d.gguf", ModelFileState::AsRecorded),
+            record("hf:a/b/c.gguf", ModelFileState::Gone),
+        ] {
+            assert_eq!(phase(library(vec![other], Vec::new())), DownloadPhase::Paused);
+        }
+        assert_eq!(phase(library(vec![found], vec![before.clone()])), DownloadPhase::Verifying);
+    }
 
     #[test]
     fn times_are_read_as_on_a_clock() {

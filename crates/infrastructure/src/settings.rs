@@ -13,7 +13,7 @@ use serde::Deserialize;
 use thiserror::Error;
 use toml_edit::DocumentMut;
 
-use crate::engine::{Chosen, LoadingSettings};
+use crate::engine::{Chosen, DEFAULT, LoadingSettings};
 
 /// The file's name in the data directory.
 pub const SETTINGS_FILE: &str = "settings.toml";
@@ -106,6 +106,7 @@ impl ModelSettings {
     /// The model to use.
     pub fn chosen(&self, data_dir: &Path) -> Chosen {
         match (&self.used, &self.file) {
+            (Some(used), _) if used == DEFAULT => Chosen::Default,
             (Some(used), _) if is_id(used) => Chosen::Id(used.clone()),
             (Some(used), _) => Chosen::File(data_dir.join(used)),
             (None, Some(file)) => Chosen::File(file.clone()),
@@ -196,9 +197,9 @@ impl Settings {
         Ok(settings)
     }
 
-    /// Has the data directory's settings name `model` from now on. Everything else in the file
-    /// stays as it is: order, comments, and what this version does not know.
-    pub fn remember_model(data_dir: &Path, model: &str) -> Result<(), SettingsError> {
+    /// Has the data directory's settings name `model` from now on, or none. Everything else in the
+    /// file stays as it is: order, comments, and what this version does not know.
+    pub fn remember_model(data_dir: &Path, model: Option<&str>) -> Result<(), SettingsError> {
         let path = data_dir.join(SETTINGS_FILE);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -217,7 +218,10 @@ impl Settings {
             let message = "model must be a table".to_owned();
             return Err(SettingsError::Mistake { path, line: 1, column: 1, message });
         };
-        table.insert("use", toml_edit::value(model));
+        match model {
+            Some(model) => table.insert("use", toml_edit::value(model)),
+            None => table.remove("use"),
+        };
         write_whole(&path, &document.to_string())
             .map_err(|error| SettingsError::Unwritable { path, reason: error.to_string() })
     }
@@ -346,16 +350,19 @@ mod tests {
     fn remembering_a_model_leaves_everything_else_as_it_is() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(SETTINGS_FILE);
-        Settings::remember_model(dir.path(), "a-model").unwrap();
+        Settings::remember_model(dir.path(), Some("a-model")).unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "[model]\nuse = \"a-model\"\n");
         let text = "# mine\n[router]\nkeep_last = 3 # few\nfrom_a_later_version = [1, 2]\n\n\
                     [model]\nthreads = 2 # cores\nuse = \"a\"\n\n[later]\nx = 1\n";
         fs::write(&path, text).unwrap();
-        Settings::remember_model(dir.path(), "/m/b ü.gguf").unwrap();
+        Settings::remember_model(dir.path(), Some("/m/b ü.gguf")).unwrap();
         let expected = text.replace("use = \"a\"", "use = \"/m/b ü.gguf\"");
         assert_eq!(fs::read_to_string(&path).unwrap(), expected);
+        Settings::remember_model(dir.path(), None).unwrap();
+        assert!(!fs::read_to_string(&path).unwrap().contains("ü.gguf"));
+        assert!(fs::read_to_string(&path).unwrap().contains("threads = 2 # cores"));
         fs::write(&path, "[model\n").unwrap();
-        assert!(Settings::remember_model(dir.path(), "c").is_err());
+        assert!(Settings::remember_model(dir.path(), Some("c")).is_err());
         assert_eq!(fs::read_to_string(&path).unwrap(), "[model\n");
     }
 
@@ -371,6 +378,8 @@ mod tests {
         assert_eq!(chosen(both), Chosen::Id("smollm2-135m".into()));
         let file = Path::new("/data").join("b.GGUF");
         assert_eq!(chosen("[model]\nuse = \"b.GGUF\"\n"), Chosen::File(file));
+        let default = "[model]\nfile = \"/a.gguf\"\nuse = \"default\"\n";
+        assert_eq!(chosen(default), Chosen::Default);
         let model = Settings::parse(both, Path::new("s")).unwrap().model;
         assert!(model.names(Path::new("/data"), "smollm2-135m", None));
         assert!(!model.names(Path::new("/data"), "other", Some(Path::new("/a.gguf"))));

@@ -53,7 +53,7 @@ impl InferenceProvider for Named {
     }
 }
 
-/// `slow` answers slowly, `broken` cannot be loaded, everything else answers at once.
+/// `slow` answers slowly, `broken` cannot be used, loading `damaged` shows that it cannot; everything else answers at once.
 struct Shelf;
 
 impl ModelSource for Shelf {
@@ -96,6 +96,9 @@ impl ModelSource for Shelf {
         _report: &dyn Fn(f32),
     ) -> Result<LoadedModel, ProtocolError> {
         let name = self.name(chosen);
+        if name == "damaged" {
+            return Err(ProtocolError::new(ErrorCode::Model, "it is damaged"));
+        }
         let model = if name == "slow" { slow() } else { quick() };
         Ok(LoadedModel { provider: Arc::new(Named(name, model)), memory: None })
     }
@@ -193,6 +196,55 @@ async fn a_change_can_wait_for_the_end_of_what_runs() {
     })
     .await;
     assert_eq!(model(&client, ClientMessage::GetModel).await.next, None);
+    client.shutdown().await;
+}
+
+#[tokio::test]
+async fn a_wish_for_another_model_survives_the_end_of_the_program() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = dir.path().join("settings.toml");
+    fs::write(&settings, "[model]\nuse = \"before\"\n").unwrap();
+    let client = client(dir.path()).await;
+    let mut pushes = client.subscribe();
+    let session = minutes(&client).await;
+    done(&client, start(&session)).await;
+    stage_writes(&mut pushes).await;
+    let later = Some(SwitchTime::AfterRun);
+    let told = model(&client, using("quick", later)).await;
+    assert_eq!((told.name.as_str(), told.next.as_deref()), ("slow", Some("quick")));
+    // One that is refused takes nothing away from it.
+    refused(&client, using("other", None)).await;
+    refused(&client, using("broken", later)).await;
+    assert_eq!(model(&client, ClientMessage::GetModel).await.next.as_deref(), Some("quick"));
+    // The owner ends with what was waited for still going on.
+    client.shutdown().await;
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "[model]\nuse = \"quick\"\n");
+}
+
+#[tokio::test]
+async fn a_wish_that_cannot_be_met_leaves_what_was_remembered_before() {
+    let dir = tempfile::tempdir().unwrap();
+    let settings = dir.path().join("settings.toml");
+    fs::write(&settings, "[model]\nuse = \"before\"\n").unwrap();
+    let client = client(dir.path()).await;
+    let mut pushes = client.subscribe();
+    let session = chat_session(&client).await;
+    let asking = {
+        let (client, message) = (client.clone(), say(&session, "Hello", ChatMode::Chat));
+        tokio::spawn(async move { client.request(message).await })
+    };
+    answer_streams(&mut pushes, &session).await;
+    for wished in ["quick", "damaged"] {
+        model(&client, using(wished, Some(SwitchTime::AfterRun))).await;
+    }
+    done(&client, ClientMessage::StopReply { session_id: session.clone() }).await;
+    asking.await.unwrap();
+    let error = push(&mut pushes, |message| match message {
+        ServerMessage::Error(error) => Some(error),
+        _ => None,
+    });
+    assert_eq!(error.await.message, "it is damaged");
+    assert_eq!(fs::read_to_string(&settings).unwrap(), "[model]\nuse = \"before\"\n");
     client.shutdown().await;
 }
 

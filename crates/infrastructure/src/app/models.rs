@@ -1,12 +1,14 @@
 //! Which model answers: shown, chosen, loaded, unloaded.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use correx_candle::memory::{MachineMemory, resident_bytes};
 use correx_protocol::{ErrorCode, ModelView, ProtocolError, ServerMessage, SwitchTime};
 
 use super::App;
-use crate::engine::{Candidate, Chosen, ModelManager};
+use crate::engine::{Candidate, ModelManager};
 use crate::failure::Failure;
 use crate::settings::Settings;
 
@@ -44,29 +46,53 @@ impl App {
             })
             .await?
         };
+        let waits = when != Some(SwitchTime::Now) && !self.live_work().await.is_empty();
+        if waits && when.is_none() {
+            return Err(busy()
+                .hint("Wait for its end, or say when: `--when after-run` or `--when now`.")
+                .into());
+        }
         // Whatever was announced before does not count any more.
         let turn = self.inner.switches.next();
         manager.announce(None);
-        match when {
-            Some(SwitchTime::Now) => {}
-            None if self.live_work().await.is_empty() => {}
-            None => {
-                return Err(busy()
-                    .hint("Wait for its end, or say when: `--when after-run` or `--when now`.")
-                    .into());
-            }
-            Some(SwitchTime::AfterRun) if self.live_work().await.is_empty() => {}
-            Some(SwitchTime::AfterRun) => {
-                manager.announce(Some(&candidate));
-                let app = self.clone();
-                self.inner
-                    .tasks
-                    .spawn(async move { app.change_later(manager, candidate, turn).await });
-                return Ok(ServerMessage::Model(self.model_now()));
-            }
+        if waits {
+            // Written at once: this process may end together with what it waits for.
+            self.wish(&candidate).await?;
+            manager.announce(Some(&candidate));
+            let app = self.clone();
+            self.inner.tasks.spawn(async move { app.change_later(manager, candidate, turn).await });
+        } else {
+            self.change(manager, candidate).await?;
         }
-        self.change(manager, candidate).await?;
         Ok(ServerMessage::Model(self.model_now()))
+    }
+
+    /// Remembers `candidate` before it is in use, and what was remembered in its place.
+    async fn wish(&self, candidate: &Candidate) -> Result<(), ProtocolError> {
+        let (data_dir, name) = (self.inner.data_dir.clone(), candidate.remembered());
+        let before = blocking(move || {
+            let not_written =
+                |error| crate::failure::settings(&error).kept("The model is as it was.");
+            let before = Settings::load(&data_dir).map_err(not_written)?.model.used;
+            Settings::remember_model(&data_dir, Some(&name)).map_err(not_written)?;
+            Ok(before)
+        })
+        .await?;
+        self.inner.switches.put_before(before);
+        Ok(())
+    }
+
+    /// The model that was wished for cannot be used: what was remembered before counts again.
+    async fn take_wish_back(&self) {
+        let Some(before) = self.inner.switches.take_before() else { return };
+        let data_dir = self.inner.data_dir.clone();
+        let written = blocking(move || {
+            Settings::remember_model(&data_dir, before.as_deref())
+                .map_err(|error| crate::failure::settings(&error))
+        });
+        if let Err(error) = written.await {
+            self.inner.pushes.tell(ServerMessage::Error(error));
+        }
     }
 
     /// Loads the model, when it is not, and waits for it.
@@ -125,15 +151,15 @@ impl App {
     }
 
     async fn change(&self, manager: ModelManager, candidate: Candidate) -> Result<(), Failure> {
-        let Candidate { chosen, path, .. } = candidate;
-        let named = match &chosen {
-            Chosen::Id(id) => id.clone(),
-            Chosen::Default | Chosen::File(_) => path.display().to_string(),
-        };
-        blocking(move || manager.change_to(chosen)).await?;
+        let (name, chosen) = (candidate.remembered(), candidate.chosen);
+        if let Err(error) = blocking(move || manager.change_to(chosen)).await {
+            self.take_wish_back().await;
+            return Err(error.into());
+        }
+        self.inner.switches.take_before();
         let data_dir = self.inner.data_dir.clone();
         blocking(move || {
-            Settings::remember_model(&data_dir, &named).map_err(|error| {
+            Settings::remember_model(&data_dir, Some(&name)).map_err(|error| {
                 crate::failure::settings(&error)
                     .kept("The model is in use until this program ends, and was not remembered.")
             })
@@ -151,11 +177,24 @@ impl App {
 
 /// Counts the wishes for another model: only the latest counts.
 #[derive(Default)]
-pub(super) struct Switches(std::sync::atomic::AtomicU64);
+pub(super) struct Switches {
+    latest: AtomicU64,
+    /// What the settings named before a wish that is still open.
+    before: Mutex<Option<Option<String>>>,
+}
 
 impl Switches {
     fn next(&self) -> u64 {
-        self.0.fetch_add(1, std::sync::atomic::Ordering::SeqCst) + 1
+        self.latest.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    /// Keeps what the settings named; of several wishes in a row, before the first.
+    fn put_before(&self, named: Option<String>) {
+        self.before.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(named);
+    }
+
+    fn take_before(&self) -> Option<Option<String>> {
+        self.before.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// The program ends: no wish counts any more.
@@ -164,7 +203,7 @@ impl Switches {
     }
 
     fn latest(&self) -> u64 {
-        self.0.load(std::sync::atomic::Ordering::SeqCst)
+        self.latest.load(Ordering::SeqCst)
     }
 }
 

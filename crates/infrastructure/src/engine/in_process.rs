@@ -9,7 +9,7 @@ use correx_inference::InferenceCancellationToken;
 use correx_models::{Catalogue, Installed, Library, LocateError, Locations, ModelEntry};
 use correx_protocol::{ErrorCode, MemoryView, ModelChoice, ProtocolError};
 
-use super::source::{Candidate, Chosen, LoadedModel, ModelSource};
+use super::source::{Candidate, Chosen, DEFAULT, LoadedModel, ModelSource};
 
 /// Finds models among the known ones and on this machine's disk, and loads them with candle.
 pub struct InProcess {
@@ -153,6 +153,9 @@ impl ModelSource for InProcess {
     }
 
     fn find(&self, typed: &str) -> Result<Chosen, ProtocolError> {
+        if typed == DEFAULT {
+            return Ok(Chosen::Default);
+        }
         let catalogue = catalogue()?;
         if self.record(typed).is_some() || catalogue.by_id(typed).is_some() {
             return Ok(Chosen::Id(typed.to_owned()));

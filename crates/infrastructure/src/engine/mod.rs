@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 pub use in_process::{InProcess, LoadingSettings};
 pub use manager::ModelManager;
-pub use source::{Candidate, Chosen, LoadedModel, ModelSource};
+pub use source::{Candidate, Chosen, DEFAULT, LoadedModel, ModelSource};
 
 use crate::view;
 

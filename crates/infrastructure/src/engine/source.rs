@@ -6,6 +6,9 @@ use std::sync::Arc;
 use correx_inference::{InferenceCancellationToken, InferenceProvider};
 use correx_protocol::{MemoryView, ModelChoice, ProtocolError};
 
+/// The word for the model of a new installation, where a model is named.
+pub const DEFAULT: &str = "default";
+
 /// Which model.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum Chosen {
@@ -27,6 +30,17 @@ pub struct Candidate {
     pub name: String,
     /// Its file.
     pub path: PathBuf,
+}
+
+impl Candidate {
+    /// What settings call it.
+    pub fn remembered(&self) -> String {
+        match &self.chosen {
+            Chosen::Id(id) => id.clone(),
+            Chosen::Default => DEFAULT.to_owned(),
+            Chosen::File(_) => self.path.display().to_string(),
+        }
+    }
 }
 
 /// A model that was loaded.
