@@ -70,6 +70,8 @@ impl Declared {
 const OUTSIDE_WORLD: &[&str] = &[
     "candle-core",
     "candle-nn",
+    "cap-fs-ext",
+    "cap-std",
     "directories",
     "fs4",
     "hf-hub",
@@ -77,6 +79,7 @@ const OUTSIDE_WORLD: &[&str] = &[
     "hyper-util",
     "interprocess",
     "memmap2",
+    "process-wrap",
     "redb",
     "reqwest",
     "rustix",
@@ -163,6 +166,22 @@ fn router_never_reaches_orchestration() {
 #[test]
 fn only_the_wiring_and_the_tests_depend_on_orchestration() {
     assert_only(&["correx-infrastructure", "correx-tests"], &["correx-orchestration"]);
+}
+
+#[test]
+fn effects_depends_on_nothing_of_ours_and_is_used_by_orchestration_and_the_wiring_alone() {
+    assert_ours("correx-effects", &[]);
+    assert_only(
+        &["correx-orchestration", "correx-infrastructure", "correx-tests"],
+        &["correx-effects"],
+    );
+}
+
+#[test]
+fn only_effects_runs_what_a_workflow_names() {
+    let declared = Declared::of_the_workspace();
+    assert!(declared.dependencies("correx-effects").contains("process-wrap"));
+    assert_only(&["correx-effects"], &["process-wrap", "cap-std", "cap-fs-ext"]);
 }
 
 #[test]
