@@ -10,6 +10,7 @@
 //! - [`stream`]: [`TextStream`], tokens to text while they come.
 //! - [`support`](mod@support): whether a file's model can be run, and every reason why not.
 //! - [`reasoning`]: [`Reasoning`], how a model marks what it thinks before its answer.
+//! - `constraint`: replies held to a form while they are generated.
 //! - `engine`: the thread that owns the model and steps sequences.
 //! - [`raw`]: [`RawModel`], ids in and ids out, without any of the above; [`bench`](mod@bench) measures it.
 //! - [`memory`]: what a model needs, what there is, and which context fits.
@@ -17,6 +18,7 @@
 
 pub mod bench;
 pub mod checksum;
+mod constraint;
 pub mod decoder;
 mod engine;
 pub mod memory;

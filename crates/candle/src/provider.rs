@@ -10,13 +10,14 @@ use correx_context::{EncodeError, PromptEncoder};
 use correx_cpu_kernels::{Threads, ThreadsError};
 use correx_events::{Clock, SystemClock};
 use correx_inference::{
-    FormatError, InferenceCancellationToken, InferenceError, InferenceProvider, InferenceRequest,
-    InferenceResponse, ModelCapability, ModelDescription, StreamSink, ThinkingMode,
+    InferenceCancellationToken, InferenceError, InferenceProvider, InferenceRequest,
+    InferenceResponse, ModelCapability, ModelDescription, ResponseFormat, StreamSink, ThinkingMode,
 };
 use thiserror::Error;
 use tokio::sync::oneshot;
 
 use crate::checksum;
+use crate::constraint::{Constraint, Forms};
 use crate::decoder::{ConfigError, Decoder, DecoderConfig, WeightsError};
 use crate::engine::{Engine, Job, ReplyForm};
 use crate::memory::{
@@ -158,6 +159,7 @@ pub struct CandleProvider {
     thread: Option<JoinHandle<()>>,
     need: MemoryNeed,
     encoder: Arc<ChatEncoder>,
+    forms: Arc<Forms>,
     description: ModelDescription,
     sha256: Arc<OnceLock<String>>,
 }
@@ -198,6 +200,7 @@ impl CandleProvider {
             notice: notices([template.notice().map(str::to_owned), chosen.notice()]),
         };
         let encoder = Arc::new(ChatEncoder::new(loaded.vocabulary.clone(), template)?);
+        let forms = Arc::new(Forms::new(loaded.vocabulary.clone()));
         let (jobs, work) = mpsc::channel();
         let engine = Engine::new(
             Arc::new(loaded.decoder),
@@ -226,6 +229,7 @@ impl CandleProvider {
             thread: Some(thread),
             need: chosen.need,
             encoder,
+            forms,
             description,
             sha256,
         })
@@ -234,6 +238,27 @@ impl CandleProvider {
     /// What it needs, by the estimate that it was loaded by.
     pub fn memory_need(&self) -> MemoryNeed {
         self.need
+    }
+
+    /// What holds a reply to `format`. Whoever cancels does not wait for it: such a reply has no
+    /// first token.
+    async fn constraint(
+        &self,
+        format: &ResponseFormat,
+        cancel: &InferenceCancellationToken,
+    ) -> Result<Option<Constraint>, InferenceError> {
+        if format.is_free() {
+            return Ok(None);
+        }
+        let (forms, format) = (self.forms.clone(), format.clone());
+        let compiling = tokio::task::spawn_blocking(move || forms.compile(&format));
+        tokio::select! {
+            compiled = compiling => match compiled {
+                Ok(compiled) => Ok(compiled?),
+                Err(error) => Err(InferenceError::Engine(error.to_string())),
+            },
+            () = cancel.cancelled() => Ok(None),
+        }
     }
 
     /// The encoder with its vocabulary and template.
@@ -345,6 +370,7 @@ impl InferenceProvider for CandleProvider {
             ModelCapability::Batch,
             ModelCapability::CutBack,
             ModelCapability::CancelInPrompt,
+            ModelCapability::Constrained,
         ]
     }
 
@@ -366,14 +392,13 @@ impl InferenceProvider for CandleProvider {
         cancel: InferenceCancellationToken,
         sink: StreamSink,
     ) -> Result<InferenceResponse, InferenceError> {
-        if !request.generation.format.is_free() {
-            return Err(FormatError::NotSupported.into());
-        }
+        let constraint = self.constraint(&request.generation.format, &cancel).await?;
         let (answer, answered) = oneshot::channel();
         let job = Job {
             ids: request.context_pack.prompt.ids,
             reply_start: request.context_pack.prompt.reply_start,
             generation: request.generation,
+            constraint,
             cache_key: request.cache_key,
             cancel,
             sink,

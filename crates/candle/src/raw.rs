@@ -3,11 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use correx_inference::{GenerationConfig, InferenceCancellationToken};
+use correx_context::ReplyStart;
+use correx_inference::{FormatError, GenerationConfig, InferenceCancellationToken};
 use thiserror::Error;
 
+use crate::constraint::{Forms, Held, Permitted, Progress, Stuck};
 use crate::decoder::{Decoder, KvCache, Logits, Segment, Step, StepError};
 use crate::provider::{LoadError, LoadProgress, Loaded};
+use crate::reasoning::ReplyText;
 use crate::sampler::{NoChoice, Sampler};
 use crate::tokenizer::Vocabulary;
 use correx_gguf::inspect;
@@ -35,6 +38,21 @@ pub enum RawError {
     /// The result is not usable.
     #[error(transparent)]
     NoChoice(#[from] NoChoice),
+    /// The reply cannot be held to the form that was asked for.
+    #[error(transparent)]
+    Format(#[from] FormatError),
+    /// The reply cannot go on in its form.
+    #[error("the reply could not be held to its form: {0}")]
+    Stuck(String),
+}
+
+impl From<Stuck> for RawError {
+    fn from(stuck: Stuck) -> Self {
+        match stuck {
+            Stuck::TooLarge(text) => Self::Format(FormatError::TooLarge(text)),
+            Stuck::Other(text) => Self::Stuck(text),
+        }
+    }
 }
 
 /// How to load a model.
@@ -50,6 +68,7 @@ pub struct RawOptions<'a> {
 pub struct RawModel {
     decoder: Decoder,
     vocabulary: Arc<Vocabulary>,
+    forms: Forms,
 }
 
 impl RawModel {
@@ -67,7 +86,8 @@ impl RawModel {
         let cancel = InferenceCancellationToken::new();
         let RawOptions { threads, pre_tokenizer } = options;
         let loaded = Loaded::new(&inspect(path)?, threads, pre_tokenizer, &cancel, progress)?;
-        Ok(Self { decoder: loaded.decoder, vocabulary: loaded.vocabulary })
+        let forms = Forms::new(loaded.vocabulary.clone());
+        Ok(Self { decoder: loaded.decoder, vocabulary: loaded.vocabulary, forms })
     }
 
     /// The vocabulary.
@@ -80,8 +100,8 @@ impl RawModel {
         self.decoder.config().context
     }
 
-    /// Goes on from `prompt` until a stop token, `generation.max_tokens` or the end of the
-    /// window. Every id goes to `on_token` as it comes; a stop token is not part of the result.
+    /// Goes on from `prompt` until a stop token, the end of its form, `generation.max_tokens` or the
+    /// end of the window. Every id goes to `on_token` as it comes; a stop token is not part of the result.
     pub fn generate_ids(
         &self,
         prompt: &[u32],
@@ -92,6 +112,12 @@ impl RawModel {
         if prompt.len() >= window {
             return Err(RawError::TooLong { prompt: prompt.len(), window });
         }
+        let vocabulary = &*self.vocabulary;
+        let mut text = ReplyText::new(None, ReplyStart::Answer, None);
+        let mut held = self
+            .forms
+            .compile(&generation.format)?
+            .map(|constraint| Held::new(constraint, None, ReplyStart::Answer, vocabulary));
         let mut cache = self.new_cache();
         let mut sampler = Sampler::new(generation);
         let most = generation.max_tokens.min(window - prompt.len());
@@ -99,13 +125,25 @@ impl RawModel {
         let mut logits = self.evaluate(&mut cache, prompt)?;
         while reply.len() < most {
             // Padded rows of the output are no tokens.
-            logits.truncate(self.vocabulary.len());
-            let id = sampler.choose(&mut logits, &reply)?;
-            if self.vocabulary.is_stop(id) {
+            logits.truncate(vocabulary.len());
+            let permitted = held.as_mut().map_or(Ok(Permitted::All), Held::permitted)?;
+            let id = match (&held, permitted) {
+                (Some(held), Permitted::Only(ids)) => {
+                    sampler.choose_among(&ids, &mut logits, held.words(&ids))?
+                }
+                _ => sampler.choose(&mut logits, &reply)?,
+            };
+            if vocabulary.is_stop(id) {
                 break;
             }
             reply.push(id);
             on_token(id);
+            if let Some(held) = &mut held {
+                text.push(id, vocabulary);
+                if held.take(id, &text, vocabulary)? == Progress::Complete {
+                    break;
+                }
+            }
             if reply.len() < most {
                 logits = self.evaluate(&mut cache, &[id])?;
             }

@@ -30,6 +30,14 @@ impl Reasoning {
         self.tags
     }
 
+    /// The ids by which a model with this vocabulary begins to think.
+    pub(crate) fn opening(&self, vocabulary: &Vocabulary) -> Vec<u32> {
+        match self.open {
+            Some(id) => vec![id],
+            None => vocabulary.encode(self.tags.open).unwrap_or_default(),
+        }
+    }
+
     fn tag(&self, id: u32) -> Option<ReasoningTag> {
         match Some(id) {
             id if id == self.open => Some(ReasoningTag::Open),
@@ -98,6 +106,16 @@ impl ReplyText {
             self.thinking_tokens = self.tokens;
         }
         self.keep(split)
+    }
+
+    /// Whether the model has thought and is done with it.
+    pub(crate) fn thinking_is_over(&self) -> bool {
+        self.splitter.thinking_is_over()
+    }
+
+    /// The answer so far.
+    pub(crate) fn answer(&self) -> &str {
+        &self.answer
     }
 
     /// Whether the text that ends a reply has come.

@@ -48,15 +48,31 @@ impl Sampler {
     /// Chooses from `logits` (one per token of the vocabulary), after the reply so far.
     pub fn choose(&mut self, logits: &mut [f32], reply: &[u32]) -> Result<u32, NoChoice> {
         self.penalize(logits, reply);
+        self.pick((0u32..).zip(logits.iter()).map(|(id, logit)| Candidate { id, logit: *logit }))
+    }
+
+    /// The same among the ids `permitted` alone; the others are not looked at.
+    pub fn choose_among(
+        &mut self,
+        permitted: &[u32],
+        logits: &mut [f32],
+        reply: &[u32],
+    ) -> Result<u32, NoChoice> {
+        self.penalize(logits, reply);
+        self.pick(
+            permitted
+                .iter()
+                .filter_map(|id| Some(Candidate { id: *id, logit: *logits.get(*id as usize)? })),
+        )
+    }
+
+    fn pick(&mut self, candidates: impl Iterator<Item = Candidate>) -> Result<u32, NoChoice> {
+        let candidates = candidates.filter(|each| each.logit.is_finite());
         let config = &self.config;
         if config.temperature.is_nan() || config.temperature <= 0.0 || config.top_k == 1 {
-            return likeliest(logits);
+            return likeliest(candidates);
         }
-        let mut candidates: Vec<Candidate> = (0u32..)
-            .zip(logits.iter())
-            .filter(|(_, logit)| logit.is_finite())
-            .map(|(id, logit)| Candidate { id, logit: *logit })
-            .collect();
+        let mut candidates: Vec<Candidate> = candidates.collect();
         if config.top_k > 0 && config.top_k < candidates.len() {
             // Only the kept few are sorted, never the vocabulary.
             candidates.select_nth_unstable_by(config.top_k - 1, Candidate::rank);
@@ -88,7 +104,9 @@ impl Sampler {
         let recent = reply.len().saturating_sub(self.config.repetition_window);
         for id in reply[recent..].iter().collect::<HashSet<_>>() {
             if let Some(logit) = logits.get_mut(*id as usize) {
-                *logit = if *logit > 0.0 { *logit / penalty } else { *logit * penalty };
+                let penalized = if *logit > 0.0 { *logit / penalty } else { *logit * penalty };
+                // Made unlikely, never impossible: it may be the only one that is permitted.
+                *logit = if logit.is_finite() { penalized.max(f32::MIN) } else { *logit };
             }
         }
     }
@@ -117,11 +135,12 @@ impl Sampler {
     }
 }
 
-fn likeliest(logits: &[f32]) -> Result<u32, NoChoice> {
+/// The first of the likeliest.
+fn likeliest(candidates: impl Iterator<Item = Candidate>) -> Result<u32, NoChoice> {
     let mut best: Option<Candidate> = None;
-    for (id, logit) in (0u32..).zip(logits) {
-        if logit.is_finite() && best.is_none_or(|best| *logit > best.logit) {
-            best = Some(Candidate { id, logit: *logit });
+    for candidate in candidates {
+        if best.is_none_or(|best| candidate.logit > best.logit) {
+            best = Some(candidate);
         }
     }
     best.map(|best| best.id).ok_or(NoChoice)
@@ -208,6 +227,23 @@ mod tests {
         assert_eq!(logits, [8.0, 8.0, -2.0, 3.0]);
         Sampler::new(&config).choose(&mut logits, &[0, 3]).unwrap();
         assert_eq!(logits, [4.0, 8.0, -2.0, 1.5]);
+    }
+
+    #[test]
+    fn the_only_permitted_token_is_chosen_whatever_the_penalty() {
+        for (logit, penalty) in [(8.0, f32::MAX), (-8.0, f32::MAX), (f32::MIN, 2.0)] {
+            for temperature in [0.0, 1.0] {
+                let config =
+                    GenerationConfig { repetition_penalty: penalty, temperature, ..plain() };
+                let mut logits = [9.0, logit, 9.0];
+                let chosen = Sampler::new(&config).choose_among(&[1], &mut logits, &[1]);
+                assert_eq!(chosen, Ok(1), "{logit} {penalty}");
+            }
+        }
+        let greedy = GenerationConfig::greedy(1);
+        let choose =
+            |ids: &[u32]| Sampler::new(&greedy).choose_among(ids, &mut [9.0, 1.0, 2.0], &[]);
+        assert_eq!((choose(&[1, 2]), choose(&[7])), (Ok(2), Err(NoChoice)));
     }
 
     proptest! {

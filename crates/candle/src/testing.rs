@@ -1,4 +1,6 @@
-//! What the tests of this crate share: the real default model.
+//! What the tests of this crate share: the real default model, small vocabularies.
+
+mod vocabularies;
 
 use std::path::PathBuf;
 
@@ -7,6 +9,8 @@ use tokenizers::{AddedToken, PreTokenizerWrapper, Tokenizer};
 
 use correx_events::{Clock, Timestamp};
 use correx_gguf::{Gguf, inspect};
+
+pub(crate) use vocabularies::{CONTROL, small_pieces, small_vocabulary, small_vocabulary_with};
 
 /// A clock that stands still: on 4 July 2025, unless it is set.
 #[derive(Debug, Clone, Copy)]

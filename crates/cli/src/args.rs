@@ -269,6 +269,15 @@ pub enum ModelCommand {
         /// Print ids in place of text
         #[arg(long)]
         ids: bool,
+        /// Hold the reply to the JSON Schema in this file
+        #[arg(long, value_name = "FILE", group = "form")]
+        json_schema: Option<PathBuf>,
+        /// Hold the reply to one of these texts, separated by commas
+        #[arg(long, value_name = "A,B", value_delimiter = ',', group = "form")]
+        choice: Option<Vec<String>>,
+        /// Hold the reply to this regular expression
+        #[arg(long, value_name = "REGEX", group = "form")]
+        regex: Option<String>,
         /// The rule by which the model splits text, whatever its file says
         #[arg(long, value_name = "NAME", value_parser = pre_tokenizer)]
         pre_tokenizer: Option<&'static str>,
@@ -433,6 +442,7 @@ mod tests {
         for line in [
             "correx model bench m.gguf --threads 0",
             "correx model bench m.gguf --prompt few",
+            "correx model generate --choice a,b --regex a",
             "correx model tokenize --pre-tokenizer nothing",
             "correx run w.toml --text nothing",
             "correx run w.toml --text =x",

@@ -8,7 +8,7 @@ use correx_candle::{
     BenchPlan, RawModel, RawOptions, Vocabulary, bench as measure, compute_threads, memory_plan,
 };
 use correx_gguf::inspect;
-use correx_inference::GenerationConfig;
+use correx_inference::{GenerationConfig, ResponseFormat};
 use correx_infrastructure::engine::Chosen;
 use correx_infrastructure::models::{Catalogue, Locations};
 use correx_infrastructure::{Loading, Settings};
@@ -157,13 +157,30 @@ pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outco
             print_ids(&ids, output);
             Ok(Ending::Done)
         }
-        ModelCommand::Generate { file, greedy, tokens, seed, ids, pre_tokenizer } => {
+        ModelCommand::Generate {
+            file,
+            greedy,
+            tokens,
+            seed,
+            ids,
+            json_schema,
+            choice,
+            regex,
+            pre_tokenizer,
+        } => {
             let path = file_or_default(file, common)?;
             let config = if greedy {
                 GenerationConfig::greedy(tokens)
             } else {
                 GenerationConfig { seed, max_tokens: tokens, ..GenerationConfig::default() }
             };
+            let format = match (json_schema, choice, regex) {
+                (Some(file), ..) => ResponseFormat::JsonSchema(schema(&file)?),
+                (_, Some(texts), _) => ResponseFormat::Choice(texts),
+                (.., Some(regex)) => ResponseFormat::Regex(regex),
+                (None, None, None) => ResponseFormat::Text,
+            };
+            let config = GenerationConfig { format, ..config };
             let pre_tokenizer = chosen(pre_tokenizer, common);
             let options =
                 RawOptions { threads: threads(common), pre_tokenizer: pre_tokenizer.as_deref() };
@@ -172,6 +189,14 @@ pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outco
         }
         _ => Err(input("this is not a command on a file")),
     }
+}
+
+/// The JSON Schema in `file`.
+fn schema(file: &Path) -> Result<serde_json::Value, ProtocolError> {
+    let text = std::fs::read_to_string(file)
+        .map_err(|error| input(format!("{} could not be read: {error}", file.display())))?;
+    serde_json::from_str(&text)
+        .map_err(|error| input(format!("{} is not JSON: {error}", file.display())))
 }
 
 /// What a model needs against what this machine has.

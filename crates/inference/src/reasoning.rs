@@ -135,6 +135,11 @@ impl ReasoningSplitter {
         self.place != Place::Answer
     }
 
+    /// Whether what follows is the answer: no thinking is open, and none can begin.
+    pub fn thinking_is_over(&self) -> bool {
+        matches!(self.place, Place::Closed | Place::Answer)
+    }
+
     /// Takes the next text of the reply and returns what is certain now.
     pub fn push(&mut self, text: &str) -> Split {
         let mut split = Split::default();

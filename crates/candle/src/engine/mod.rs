@@ -24,6 +24,7 @@ use correx_inference::{
 };
 use tokio::sync::oneshot;
 
+use crate::constraint::Constraint;
 use crate::decoder::{Decoder, Logits, Segment, Step};
 use crate::reasoning::Reasoning;
 use crate::tokenizer::Vocabulary;
@@ -36,6 +37,8 @@ pub(crate) struct Job {
     pub(crate) ids: Vec<u32>,
     pub(crate) reply_start: ReplyStart,
     pub(crate) generation: GenerationConfig,
+    /// What holds the reply to `generation.format`.
+    pub(crate) constraint: Option<Constraint>,
     pub(crate) cache_key: String,
     pub(crate) cancel: InferenceCancellationToken,
     pub(crate) sink: StreamSink,
@@ -117,7 +120,8 @@ impl Engine {
             .kept
             .take(&job.cache_key, &job.ids)
             .unwrap_or_else(|| (self.decoder.new_cache(self.window), 0));
-        self.live.push(Sequence::new(job, cache, reused, self.window, self.reply));
+        let reply = self.reply;
+        self.live.push(Sequence::new(job, cache, reused, self.window, reply, &self.vocabulary));
     }
 
     fn drop_cancelled(&mut self) {

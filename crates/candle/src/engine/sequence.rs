@@ -9,9 +9,10 @@ use correx_inference::{
 use tokio::sync::oneshot;
 
 use super::{Job, ReplyForm};
+use crate::constraint::{Held, Permitted, Progress};
 use crate::decoder::{KvCache, Logits, Segment};
 use crate::reasoning::ReplyText;
-use crate::sampler::Sampler;
+use crate::sampler::{NoChoice, Sampler};
 use crate::tokenizer::Vocabulary;
 
 type Answer = oneshot::Sender<Result<InferenceResponse, InferenceError>>;
@@ -34,6 +35,7 @@ pub(super) struct Sequence {
     reused: usize,
     most: usize,
     sampler: Sampler,
+    held: Option<Held>,
     text: ReplyText,
     key: String,
     cancel: InferenceCancellationToken,
@@ -51,14 +53,21 @@ impl Sequence {
         reused: usize,
         window: usize,
         reply: ReplyForm,
+        vocabulary: &Vocabulary,
     ) -> Self {
+        let held = job
+            .constraint
+            .map(|constraint| Held::new(constraint, reply.reasoning, job.reply_start, vocabulary));
+        // A form says by itself where it ends.
+        let stop_text = reply.stop_text.filter(|_| held.is_none());
         let sequence = Self {
             reply: Vec::new(),
             cache,
             reused,
             most: job.generation.max_tokens.min(window.saturating_sub(job.ids.len())),
             sampler: Sampler::new(&job.generation),
-            text: ReplyText::new(reply.reasoning, job.reply_start, reply.stop_text),
+            held,
+            text: ReplyText::new(reply.reasoning, job.reply_start, stop_text),
             prompt: job.ids,
             key: job.cache_key,
             cancel: job.cancel,
@@ -126,9 +135,9 @@ impl Sequence {
         let mut logits = logits.unwrap_or_default();
         // Padded rows of the output are no tokens.
         logits.truncate(vocabulary.len());
-        let id = match self.sampler.choose(&mut logits, &self.reply) {
+        let id = match self.choose(&mut logits) {
             Ok(id) => id,
-            Err(error) => return Next::Failed(InferenceError::Engine(error.to_string())),
+            Err(error) => return Next::Failed(error),
         };
         self.first_token.get_or_insert_with(Instant::now);
         if vocabulary.is_stop(id) {
@@ -137,13 +146,30 @@ impl Sequence {
         self.reply.push(id);
         let split = self.text.push(id, vocabulary);
         self.say(split);
-        if self.text.has_stopped() {
+        let complete = match &mut self.held {
+            Some(held) => match held.take(id, &self.text, vocabulary) {
+                Ok(progress) => progress == Progress::Complete,
+                Err(stuck) => return Next::Failed(stuck.into()),
+            },
+            None => false,
+        };
+        if complete || self.text.has_stopped() {
             return Next::Finished(FinishReason::Stop);
         }
         if self.reply.len() >= self.most {
             return Next::Finished(FinishReason::Length);
         }
         Next::Continue
+    }
+
+    fn choose(&mut self, logits: &mut [f32]) -> Result<u32, InferenceError> {
+        let Some(held) = &mut self.held else {
+            return choice(self.sampler.choose(logits, &self.reply));
+        };
+        choice(match held.permitted()? {
+            Permitted::All => self.sampler.choose(logits, &self.reply),
+            Permitted::Only(ids) => self.sampler.choose_among(&ids, logits, held.words(&ids)),
+        })
     }
 
     /// Answers, and hands back what its cache holds under which key.
@@ -198,4 +224,8 @@ impl Sequence {
             total: self.prompt.len(),
         });
     }
+}
+
+fn choice(chosen: Result<u32, NoChoice>) -> Result<u32, InferenceError> {
+    chosen.map_err(|error| InferenceError::Engine(error.to_string()))
 }

@@ -261,6 +261,15 @@ impl Vocabulary {
         }
     }
 
+    /// The bytes of `id` where it is text and nothing else: none for control tokens, for tokens that
+    /// end a turn, and for those that look like marks (`<tool_call>`). Their texts can be spelled.
+    pub(crate) fn plain_bytes(&self, id: u32) -> &[u8] {
+        let bytes = self.reply_bytes(id);
+        let own = self.kinds.get(id as usize) == Some(&TokenKind::UserDefined);
+        let is_mark = matches!(bytes, [b'<', .., b'>'] | [b'[', .., b']']);
+        if self.is_stop(id) || own && is_mark { &[] } else { bytes }
+    }
+
     /// Whether `id` ends the model's turn.
     pub fn is_stop(&self, id: u32) -> bool {
         self.stops.binary_search(&id).is_ok()
