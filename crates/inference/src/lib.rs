@@ -30,4 +30,4 @@ pub use reasoning::{ReasoningSplitter, ReasoningTag, ReasoningTags, Split, Think
 pub use request::{
     InferenceError, InferenceRequest, InferenceResponse, StreamEvent, StreamSink, Thinking,
 };
-pub use routing::{InferenceRouter, RoutingError, SingleProvider};
+pub use routing::{InferenceRouter, RouteRequest, RoutingError, SingleProvider};

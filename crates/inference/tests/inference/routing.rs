@@ -5,7 +5,7 @@ use std::sync::Arc;
 use correx_events::StageId;
 use correx_inference::testing::ScriptedProvider;
 use correx_inference::{
-    InferenceProvider, InferenceRouter, ModelCapability, RoutingError, SingleProvider,
+    InferenceProvider, InferenceRouter, ModelCapability, RouteRequest, RoutingError, SingleProvider,
 };
 
 fn single() -> (Arc<dyn InferenceProvider>, SingleProvider) {
@@ -42,6 +42,21 @@ async fn one_thing_that_it_cannot_do_is_enough_to_be_refused() {
         assert_eq!(error, RoutingError::NoProvider(required.clone()));
         assert!(error.to_string().contains("no model"), "{error}");
     }
+}
+
+#[tokio::test]
+async fn where_there_is_one_model_only_that_one_can_be_named() {
+    let (provider, router) = single();
+    let stage = StageId::new("a");
+    let ask = |model| RouteRequest { stage: Some(&stage), required: &[], model };
+    for model in [None, Some("scripted")] {
+        assert!(Arc::ptr_eq(&router.route_to(ask(model)).await.unwrap(), &provider));
+    }
+    assert_eq!(router.check_model("scripted").await, Ok(()));
+    let refused = router.check_model("other").await.unwrap_err();
+    assert!(refused.to_string().contains("`other`"), "{refused}");
+    assert!(refused.to_string().contains("Leave `model` out"), "{refused}");
+    assert_eq!(router.route_to(ask(Some("other"))).await.err(), Some(refused));
 }
 
 #[test]

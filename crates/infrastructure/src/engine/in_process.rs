@@ -164,6 +164,11 @@ impl ModelSource for InProcess {
         if path.is_absolute() { Ok(Chosen::File(path.to_owned())) } else { Err(unknown(typed)) }
     }
 
+    fn is_same(&self, one: &Chosen, other: &Chosen) -> bool {
+        let path = |chosen: &Chosen| self.candidate(chosen).ok().map(|found| found.path);
+        one == other || path(one).is_some_and(|found| path(other) == Some(found))
+    }
+
     fn check(&self, chosen: &Chosen, given_back: u64) -> Result<Candidate, ProtocolError> {
         let candidate = self.candidate(chosen)?;
         let options = self.options(given_back);

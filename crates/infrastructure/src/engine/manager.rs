@@ -9,14 +9,15 @@ use async_trait::async_trait;
 use correx_candle::memory::resident_bytes;
 use correx_events::StageId;
 use correx_inference::{
-    InferenceCancellationToken, InferenceProvider, InferenceRouter, ModelCapability, RoutingError,
-    SingleProvider,
+    InferenceCancellationToken, InferenceProvider, InferenceRouter, ModelCapability, RouteRequest,
+    RoutingError, SingleProvider,
 };
 use correx_protocol::{ErrorCode, MemoryView, ModelChoice, ModelState, ModelView, ProtocolError};
 use tokio::sync::watch;
 
 use super::lent::Lent;
 use super::source::{Candidate, Chosen, LoadedModel, ModelSource};
+use super::stages::Stages;
 use crate::view;
 
 const LOADING: ModelState = ModelState::Loading { fraction: 0.0 };
@@ -39,10 +40,16 @@ struct Inner {
     at_work: Mutex<()>,
     /// Changes that are on their way: what they interrupt is not the end of loading.
     changes: AtomicUsize,
+    /// Stages that have the model.
+    stages: Stages,
+    /// Held by a stage that gets its model.
+    stage_turn: tokio::sync::Mutex<()>,
 }
 
 struct Wanted {
     chosen: Chosen,
+    /// The model that the person uses, while one that a workflow names is in its place.
+    own: Option<Chosen>,
     /// Stops the loading that goes on.
     loading: InferenceCancellationToken,
     closed: bool,
@@ -67,9 +74,11 @@ impl ModelManager {
             source,
             slot: watch::Sender::new(Slot::Empty),
             view: watch::Sender::new(view),
-            wanted: Mutex::new(Wanted { chosen, loading, closed: false }),
+            wanted: Mutex::new(Wanted { chosen, own: None, loading, closed: false }),
             at_work: Mutex::default(),
             changes: AtomicUsize::new(0),
+            stages: Stages::default(),
+            stage_turn: tokio::sync::Mutex::default(),
         };
         Self { inner: Arc::new(inner) }
     }
@@ -129,6 +138,13 @@ impl ModelManager {
     /// is; where only loading it shows that, the present one comes back. What is at work with the
     /// present one is stopped. Blocks until it is loaded.
     pub fn change_to(&self, chosen: Chosen) -> Result<(), ProtocolError> {
+        self.switch(chosen)?;
+        self.inner.wanted().own = None;
+        Ok(())
+    }
+
+    /// The same for a stage, which leaves the person's choice as it is.
+    fn switch(&self, chosen: Chosen) -> Result<(), ProtocolError> {
         let inner = &self.inner;
         self.check(&chosen)?;
         let _changing = Changing::begin(&inner.changes);
@@ -234,6 +250,88 @@ impl ModelManager {
         if let Err(error) = spawned {
             let message = format!("the model could not be loaded: {error}");
             self.inner.settle(Slot::Failed(ProtocolError::new(ErrorCode::Model, message)));
+        }
+    }
+
+    /// The model of a stage that names `model`, or none. Waits while other stages have another one.
+    async fn for_stage(
+        &self,
+        stage: &StageId,
+        required: &[ModelCapability],
+        model: Option<&str>,
+    ) -> Result<Arc<dyn InferenceProvider>, RoutingError> {
+        let stages = &self.inner.stages;
+        loop {
+            let turn = self.inner.stage_turn.lock().await;
+            match self.other(model).await? {
+                None => {
+                    let provider = self.lend(Some(stage), required).await?;
+                    return Ok(stages.lend(provider));
+                }
+                Some(other) if stages.none() => self.put_in_place(model, other).await?,
+                Some(_) => {
+                    drop(turn);
+                    stages.wait_for_none().await;
+                }
+            }
+        }
+    }
+
+    /// The model that a stage wants, when it is another than the present one.
+    async fn other(&self, model: Option<&str>) -> Result<Option<Chosen>, RoutingError> {
+        let (manager, typed) = (self.clone(), model.map(str::to_owned));
+        let look = move || {
+            let (now, own) = {
+                let wanted = manager.inner.wanted();
+                (wanted.chosen.clone(), wanted.own.clone())
+            };
+            let chosen = match typed {
+                Some(typed) => manager.find(&typed)?,
+                None => own.unwrap_or_else(|| now.clone()),
+            };
+            Ok((!manager.inner.source.is_same(&chosen, &now)).then_some(chosen))
+        };
+        blocking(look).await.map_err(|error| not_to_be_had(model, &error))
+    }
+
+    /// Switches to the model that a stage wants.
+    async fn put_in_place(&self, model: Option<&str>, chosen: Chosen) -> Result<(), RoutingError> {
+        let manager = self.clone();
+        let named = model.is_some();
+        let change = move || {
+            let before = manager.chosen();
+            manager.switch(chosen)?;
+            let mut wanted = manager.inner.wanted();
+            wanted.own = match named {
+                true => Some(wanted.own.take().unwrap_or(before)),
+                false => None,
+            };
+            Ok(())
+        };
+        blocking(change).await.map_err(|error| not_to_be_had(model, &error))
+    }
+
+    /// The present model, loaded if it is not.
+    async fn lend(
+        &self,
+        stage: Option<&StageId>,
+        required: &[ModelCapability],
+    ) -> Result<Arc<dyn InferenceProvider>, RoutingError> {
+        loop {
+            self.begin_loading();
+            match self.settled().await {
+                Slot::Ready(lent) => {
+                    // Freed in this very moment: asked again.
+                    if lent.touch() {
+                        return SingleProvider::new(lent).route(stage, required).await;
+                    }
+                    tokio::task::yield_now().await;
+                }
+                Slot::Failed(error) => return Err(RoutingError::Load(in_one_line(&error))),
+                Slot::Empty | Slot::Loading | Slot::Unloaded => {
+                    return Err(RoutingError::Load(in_one_line(&stopped())));
+                }
+            }
         }
     }
 
@@ -390,22 +488,47 @@ impl InferenceRouter for ModelManager {
         stage: Option<&StageId>,
         required: &[ModelCapability],
     ) -> Result<Arc<dyn InferenceProvider>, RoutingError> {
-        loop {
-            self.begin_loading();
-            match self.settled().await {
-                Slot::Ready(lent) => {
-                    // Freed in this very moment: asked again.
-                    if lent.touch() {
-                        return SingleProvider::new(lent).route(stage, required).await;
-                    }
-                    tokio::task::yield_now().await;
-                }
-                Slot::Failed(error) => return Err(RoutingError::Load(in_one_line(&error))),
-                Slot::Empty | Slot::Loading | Slot::Unloaded => {
-                    return Err(RoutingError::Load(in_one_line(&stopped())));
-                }
-            }
+        self.route_to(RouteRequest { stage, required, model: None }).await
+    }
+
+    /// A stage that names no model gets the person's; the conversation goes on with the one that is
+    /// there.
+    async fn route_to(
+        &self,
+        request: RouteRequest<'_>,
+    ) -> Result<Arc<dyn InferenceProvider>, RoutingError> {
+        match request.stage {
+            Some(stage) => self.for_stage(stage, request.required, request.model).await,
+            None => self.lend(None, request.required).await,
         }
+    }
+
+    async fn check_model(&self, model: &str) -> Result<(), RoutingError> {
+        let (manager, typed) = (self.clone(), model.to_owned());
+        let look = move || manager.find(&typed).and_then(|chosen| manager.check(&chosen));
+        blocking(look).await.map(|_| ()).map_err(|error| not_to_be_had(Some(model), &error))
+    }
+}
+
+/// Does what takes a while away from the async threads.
+async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, ProtocolError> + Send + 'static,
+) -> Result<T, ProtocolError> {
+    let failed = |error: tokio::task::JoinError| {
+        ProtocolError::new(
+            ErrorCode::Internal,
+            format!("the model could not be looked at: {error}"),
+        )
+    };
+    tokio::task::spawn_blocking(work).await.unwrap_or_else(|error| Err(failed(error)))
+}
+
+/// Why a stage does not get the model that it wants.
+fn not_to_be_had(model: Option<&str>, error: &ProtocolError) -> RoutingError {
+    let problem = in_one_line(error);
+    match model {
+        Some(model) => RoutingError::Model { model: model.to_owned(), problem },
+        None => RoutingError::Load(problem),
     }
 }
 

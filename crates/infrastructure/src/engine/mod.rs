@@ -3,12 +3,14 @@
 //! - this file: [`Engine`], the seam between the application and whatever answers prompts.
 //! - [`manager`]: [`ModelManager`], one model at a time.
 //! - [`lent`]: a model that can be taken away.
+//! - [`stages`]: stages that have a model.
 //! - [`source`]: [`ModelSource`], where models come from; [`in_process`]: from files.
 
 mod in_process;
 mod lent;
 mod manager;
 mod source;
+mod stages;
 #[cfg(test)]
 mod tests;
 

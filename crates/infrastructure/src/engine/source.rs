@@ -62,6 +62,11 @@ pub trait ModelSource: Send + Sync {
     /// The model that a person names by id or path.
     fn find(&self, typed: &str) -> Result<Chosen, ProtocolError>;
 
+    /// Whether both are the same model.
+    fn is_same(&self, one: &Chosen, other: &Chosen) -> bool {
+        one == other
+    }
+
     /// Whether `chosen` can be loaded, as far as its file's header and the memory say, when
     /// `given_back` bytes that are held now are free before. Reads no weights.
     fn check(&self, chosen: &Chosen, given_back: u64) -> Result<Candidate, ProtocolError>;

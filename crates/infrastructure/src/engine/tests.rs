@@ -11,10 +11,11 @@ use correx_context::testing::WordEncoder;
 use correx_context::{
     CompressionMetadata, ContextPack, ContextPackId, EncodedPrompt, PromptEncoder,
 };
+use correx_events::StageId;
 use correx_inference::{
     FinishReason, GenerationConfig, InferenceCancellationToken, InferenceError, InferenceProvider,
     InferenceRequest, InferenceResponse, InferenceRouter, ModelCapability, ModelDescription,
-    StreamSink,
+    RouteRequest, RoutingError, StreamSink,
 };
 use correx_protocol::{ErrorCode, ModelChoice, ModelState, ProtocolError};
 
@@ -383,4 +384,82 @@ async fn a_program_that_ends_stops_loading_and_loads_no_more() {
     view.wait_for(|view| view.state == ModelState::Unloaded).await.unwrap();
     manager.begin_loading();
     assert_eq!(memory.loads().len(), 1);
+}
+
+async fn for_stage(
+    manager: &ModelManager,
+    model: Option<&str>,
+) -> Result<Arc<dyn InferenceProvider>, RoutingError> {
+    let stage = StageId::new("s");
+    manager.route_to(RouteRequest { stage: Some(&stage), required: &[], model }).await
+}
+
+#[tokio::test]
+async fn a_stage_gets_the_model_that_it_names_and_the_next_one_the_persons() {
+    let (manager, memory) = manager("a");
+    let named = |model| {
+        let manager = manager.clone();
+        async move { for_stage(&manager, model).await.unwrap().describe().name }
+    };
+    assert_eq!(named(Some("a")).await, "a");
+    assert_eq!(named(Some("b")).await, "b");
+    // The conversation goes on with what is there.
+    assert_eq!(name(&manager).await, "b");
+    assert_eq!((named(Some("c")).await, named(None).await), ("c".into(), "a".into()));
+    assert_eq!(named(None).await, "a");
+    assert_eq!(memory.loads(), ["a", "b", "c", "a"]);
+    // What the person chooses meanwhile is what stages without a name get.
+    assert_eq!(named(Some("b")).await, "b");
+    change(&manager, "c").await.unwrap();
+    assert_eq!(named(None).await, "c");
+}
+
+#[tokio::test]
+async fn a_model_that_a_workflow_names_in_vain_is_told_before_the_run_and_changes_nothing() {
+    let (manager, _) = manager("a");
+    assert_eq!(name(&manager).await, "a");
+    let refused = manager.check_model("broken").await.unwrap_err();
+    assert_eq!(
+        refused.to_string(),
+        "the model `broken` cannot be used: it is broken. Put it there."
+    );
+    assert_eq!(for_stage(&manager, Some("broken")).await.err(), Some(refused));
+    assert!(manager.check_model("b").await.is_ok());
+    // One that only shows it while it is loaded.
+    let late = for_stage(&manager, Some("late")).await.err();
+    assert!(matches!(late, Some(RoutingError::Model { .. })), "{late:?}");
+    assert_eq!((name(&manager).await, manager.chosen()), ("a".into(), Chosen::Id("a".into())));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stages_model_is_not_taken_away_for_another_stage() {
+    let (manager, memory) = manager("a");
+    let first = for_stage(&manager, Some("a")).await.unwrap();
+    let other = {
+        let manager = manager.clone();
+        tokio::spawn(async move { for_stage(&manager, Some("b")).await.unwrap() })
+    };
+    // The same model is had at once, also while somebody waits for another.
+    let second = for_stage(&manager, None).await.unwrap();
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    drop(first);
+    assert!(!other.is_finished() && !second.is_withdrawn());
+    drop(second);
+    assert_eq!(other.await.unwrap().describe().name, "b");
+    assert_eq!(memory.most.load(Ordering::SeqCst), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_on_its_way_ends_as_cancelled_when_a_stage_switches() {
+    let (manager, _) = manager("a");
+    let answering = manager.route(None, &[]).await.unwrap();
+    let answer = {
+        let answering = answering.clone();
+        let cancel = InferenceCancellationToken::new();
+        tokio::spawn(async move { answering.infer(request(), cancel, StreamSink::none()).await })
+    };
+    tokio::task::yield_now().await;
+    assert_eq!(for_stage(&manager, Some("b")).await.unwrap().describe().name, "b");
+    assert_eq!(answer.await.unwrap().unwrap().finish_reason, FinishReason::Cancelled);
+    assert!(answering.is_withdrawn());
 }
