@@ -13,6 +13,7 @@
 //! This crate knows neither events nor sessions; what it decides and does is recorded by whoever asks.
 
 mod command;
+mod executable;
 mod folder;
 mod paths;
 mod pattern;
@@ -25,6 +26,8 @@ pub use command::{
     CommandEnd, CommandError, CommandLimits, CommandOutcome, CommandSpec, OutputPiece, Stream,
     end_leftovers, run_command,
 };
+pub use executable::Unrunnable;
+pub use folder::FolderError;
 pub use paths::{Kind, PathProblem, RealPath, real_path};
 pub use pattern::{ArgumentPattern, NamePattern, PatternProblem};
 pub use policy::{

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+use crate::executable::{Unrunnable, interpreters};
+
 /// The longest chain of links that is followed.
 const MOST_LINKS: usize = 40;
 
@@ -14,6 +16,8 @@ pub(crate) struct Program {
     /// Where it was found, then every file that the links from there lead over; the last one is no
     /// link. The folders of all are real.
     hops: Vec<PathBuf>,
+    /// What runs it, when it is a script.
+    interpreters: Vec<PathBuf>,
 }
 
 impl Program {
@@ -30,6 +34,11 @@ impl Program {
     /// Every file that leads to it.
     pub(crate) fn hops(&self) -> &[PathBuf] {
         &self.hops
+    }
+
+    /// Every file that decides what is run.
+    pub(crate) fn files(&self) -> impl Iterator<Item = &PathBuf> {
+        self.hops.iter().chain(&self.interpreters)
     }
 
     /// Whether both are one file called by one name.
@@ -75,6 +84,8 @@ pub(crate) enum ProgramProblem {
     Absent(PathBuf),
     #[error("{} is no file that can be run", .0.display())]
     NotExecutable(PathBuf),
+    #[error(transparent)]
+    Unrunnable(#[from] Unrunnable),
     #[error("{} is a script for the Windows shell, which is never used", .0.display())]
     ShellScript(PathBuf),
     #[error("{} cannot be looked at: {reason}", .path.display())]
@@ -183,8 +194,9 @@ fn follow(start: PathBuf) -> Result<Program, ProgramProblem> {
             if lower.ends_with(".bat") || lower.ends_with(".cmd") {
                 return Err(ProgramProblem::ShellScript(real));
             }
+            let interpreters = interpreters(&real)?;
             hops.push(real);
-            return Ok(Program { hops });
+            return Ok(Program { hops, interpreters });
         };
         if hops.len() == MOST_LINKS {
             return Err(unreadable(&here, "too many links".to_owned()));

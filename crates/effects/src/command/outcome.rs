@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use thiserror::Error;
 
+use crate::executable::Unrunnable;
+
 /// Where a command writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
@@ -140,13 +142,9 @@ pub enum CommandError {
         /// What the system said.
         reason: String,
     },
-    /// A script whose first line names no program.
-    #[error(
-        "{} was not run: it is a text without a first line such as #!/usr/bin/python3 that names its \
-         program, and no shell is used",
-        .0.display()
-    )]
-    NoInterpreter(PathBuf),
+    /// It is no program any more that the system itself runs.
+    #[error("the command was not run: {0}")]
+    Unrunnable(Unrunnable),
     /// More arguments than the system takes.
     #[error("{} was not run: its arguments are too long; give it the text as input instead", .0.display())]
     ArgumentsTooLong(PathBuf),

@@ -1,14 +1,15 @@
 //! Running one program.
 
 use std::collections::VecDeque;
-use std::io::{self, Read};
-use std::path::Path;
+use std::io;
 use std::process::{ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWriteExt};
 use tokio::time::{sleep_until, timeout};
+
+use crate::executable::interpreters;
 
 use super::tree::{Ended, Manner, Tree};
 use super::{CommandEnd, CommandError, CommandOutcome, CommandSpec, MARKER, OutputPiece, Stream};
@@ -156,9 +157,7 @@ fn spawn(spec: &CommandSpec) -> Result<Box<dyn ChildWrapper>, CommandError> {
         let reason = "it is not the folder any more that was allowed".to_owned();
         return Err(CommandError::WorkingFolder { path: launch.cwd.clone(), reason });
     }
-    if cfg!(unix) && is_text_without_interpreter(&launch.program) {
-        return Err(CommandError::NoInterpreter(launch.program.clone()));
-    }
+    interpreters(&launch.program).map_err(CommandError::Unrunnable)?;
     let mut command = CommandWrap::with_new(&launch.program, |command| {
         #[cfg(unix)]
         command.arg0(&launch.called);
@@ -191,14 +190,6 @@ fn spawn(spec: &CommandSpec) -> Result<Box<dyn ChildWrapper>, CommandError> {
             _ => CommandError::System { path, reason },
         }
     })
-}
-
-/// What the C library would hand to a shell.
-fn is_text_without_interpreter(program: &Path) -> bool {
-    let mut start = Vec::new();
-    let read = std::fs::File::open(program).and_then(|file| file.take(256).read_to_end(&mut start));
-    // One that may be run but not read is no script: its interpreter could not read it either.
-    read.is_ok() && !start.starts_with(b"#!") && !start.contains(&0)
 }
 
 fn end_of(status: Option<ExitStatus>) -> CommandEnd {

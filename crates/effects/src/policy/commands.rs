@@ -96,7 +96,7 @@ impl Policy {
             Ok(cwd) => cwd,
             Err((rule, reason)) => return Decided::denied(rule, action, reason),
         };
-        if let Some(folder) = program.hops().iter().find_map(|hop| self.writable(hop, folders)) {
+        if let Some(folder) = program.files().find_map(|file| self.writable(file, folders)) {
             let reason = format!(
                 "workflows may write to {}, where the program lies, so they could replace it; keep it in \
                  another folder",
