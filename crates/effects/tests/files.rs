@@ -359,6 +359,20 @@ mod links {
     }
 
     #[test]
+    fn a_link_to_a_folder_beside_it_is_no_way_into_a_denied_one() {
+        let place = Place::new();
+        fs::create_dir_all(place.path("out/denied")).unwrap();
+        fs::create_dir(place.path("out/sub")).unwrap();
+        let policy = place.policy("[deny]\nfolders = [\"{root}/out/denied\"]\n");
+        let target = place.decide(&policy, "sub/a.md").permitted(Approval::None).unwrap();
+        fs::remove_dir(place.path("out/sub")).unwrap();
+        symlink("denied", place.path("out/sub")).unwrap();
+        let error = write_file(&target, b"x").unwrap_err();
+        assert!(error.to_string().contains("not the folder any more"), "{error}");
+        assert_eq!(fs::read_dir(place.path("out/denied")).unwrap().count(), 0);
+    }
+
+    #[test]
     fn a_file_that_becomes_a_link_after_the_decision_is_not_written_through() {
         let place = Place::new();
         fs::write(place.path("outside/a.md"), "outside").unwrap();
