@@ -150,6 +150,11 @@ fn jinja_depends_on_nothing_of_ours_and_touches_no_outside_world() {
 }
 
 #[test]
+fn documents_depends_on_nothing_of_ours() {
+    assert_ours("correx-documents", &[]);
+}
+
+#[test]
 fn router_depends_on_events_context_inference_and_sessions_and_nothing_else_of_ours() {
     assert_ours(
         "correx-router",

@@ -7,6 +7,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use correx_documents::{Document, DocumentError, folder, read_document, walk};
 use correx_events::InputKind;
 use thiserror::Error;
 
@@ -14,8 +15,6 @@ use crate::{InputSpec, Need};
 
 /// The largest input in bytes, a folder's files together.
 pub const MAX_INPUT_BYTES: u64 = 20 * 1024 * 1024;
-/// Folders inside folders that are looked into.
-const MAX_DEPTH: usize = 8;
 
 /// Where an input's text is to come from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,6 +36,8 @@ pub struct InputText {
     pub path: Option<String>,
     /// Its text.
     pub text: String,
+    /// What a person should know about how its files were read, such as pictures left out.
+    pub notes: Vec<String>,
     /// A folder's files that could not be read, and why. They are named in the text too.
     pub not_read: Vec<String>,
 }
@@ -114,19 +115,15 @@ pub enum InputError {
         /// Where it came from.
         from: String,
     },
-    /// Not text.
-    #[error(
-        "the input \"{name}\" ({from}) is not UTF-8 text: {what} at byte {offset}; save it as plain text (UTF-8) and try again"
-    )]
-    NotText {
+    /// A file that is no document, or damaged, or not to be opened.
+    #[error("the input \"{name}\" ({from}) could not be read: {why}")]
+    NotADocument {
         /// Its name.
         name: String,
         /// Where it came from.
         from: String,
-        /// What was found.
-        what: &'static str,
-        /// Where, in bytes from 0.
-        offset: usize,
+        /// What is wrong with it.
+        why: DocumentError,
     },
     /// More than [`MAX_INPUT_BYTES`].
     #[error(
@@ -171,17 +168,18 @@ pub fn read(
 
 fn read_one(spec: &InputSpec, given: Option<&GivenInput>) -> Result<InputText, InputError> {
     let name = spec.name.clone();
-    let input = |kind, path: Option<String>, text: String, not_read| InputText {
-        name: name.clone(),
-        kind,
-        path,
+    let plain = |text: String| InputText {
+        name: spec.name.clone(),
+        kind: InputKind::Text,
+        path: None,
         text,
-        not_read,
+        notes: Vec::new(),
+        not_read: Vec::new(),
     };
     match given {
         None => match (&spec.default, spec.need) {
-            (Some(default), _) => Ok(input(InputKind::Text, None, default.clone(), Vec::new())),
-            (None, Need::Optional) => Ok(input(InputKind::Text, None, String::new(), Vec::new())),
+            (Some(default), _) => Ok(plain(default.clone())),
+            (None, Need::Optional) => Ok(plain(String::new())),
             (None, Need::Required) => Err(InputError::NotGiven { name, what: wanted(spec.kind) }),
         },
         Some(GivenInput::Text(text)) => {
@@ -189,26 +187,15 @@ fn read_one(spec: &InputSpec, given: Option<&GivenInput>) -> Result<InputText, I
                 let found = "a text".to_owned();
                 return Err(InputError::WrongKind { name, what: wanted(spec.kind), found });
             }
-            let bytes = text.as_bytes().to_vec();
-            let text = text_of(spec, "given as text", bytes)?;
-            Ok(input(InputKind::Text, None, text, Vec::new()))
+            Ok(plain(given_text(spec, text)?))
         }
         Some(GivenInput::Path(path)) => {
             let shown = path.display().to_string();
             let metadata = fs::metadata(path).map_err(|error| unreadable(&name, &shown, &error))?;
             match (spec.kind, metadata.is_dir(), metadata.is_file()) {
-                (InputKind::Folder, true, _) => {
-                    let (text, not_read) = read_folder(spec, path)?;
-                    Ok(input(InputKind::Folder, Some(shown), text, not_read))
-                }
+                (InputKind::Folder, true, _) => read_folder(spec, path),
                 (InputKind::Text | InputKind::File, _, true) => {
-                    if metadata.len() > MAX_INPUT_BYTES {
-                        return Err(too_large(spec, &shown, metadata.len()));
-                    }
-                    let bytes =
-                        fs::read(path).map_err(|error| unreadable(&name, &shown, &error))?;
-                    let text = text_of(spec, &shown, bytes)?;
-                    Ok(input(InputKind::File, Some(shown), text, Vec::new()))
+                    read_file(spec, path, metadata.len())
                 }
                 (_, is_folder, is_file) => {
                     let found = match (is_folder, is_file) {
@@ -223,11 +210,34 @@ fn read_one(spec: &InputSpec, given: Option<&GivenInput>) -> Result<InputText, I
     }
 }
 
+fn read_file(spec: &InputSpec, path: &Path, bytes: u64) -> Result<InputText, InputError> {
+    let shown = path.display().to_string();
+    if bytes > MAX_INPUT_BYTES {
+        return Err(too_large(spec, &shown, bytes));
+    }
+    let bytes = fs::read(path).map_err(|error| unreadable(&spec.name, &shown, &error))?;
+    // It may have grown since it was measured.
+    if bytes.len() as u64 > MAX_INPUT_BYTES {
+        return Err(too_large(spec, &shown, bytes.len() as u64));
+    }
+    let Document { text, notes, .. } =
+        read_document(&shown, bytes).map_err(|why| not_a_document(spec, &shown, why))?;
+    not_empty(spec, &shown, &text)?;
+    Ok(InputText {
+        name: spec.name.clone(),
+        kind: InputKind::File,
+        path: Some(shown),
+        text,
+        notes,
+        not_read: Vec::new(),
+    })
+}
+
 fn wanted(kind: InputKind) -> &'static str {
     match kind {
-        InputKind::Text => "a text or a text file",
-        InputKind::File => "a text file",
-        InputKind::Folder => "a folder of text files",
+        InputKind::Text => "a text or a file",
+        InputKind::File => "a file",
+        InputKind::Folder => "a folder of files",
     }
 }
 
@@ -244,62 +254,66 @@ fn too_large(spec: &InputSpec, from: &str, bytes: u64) -> InputError {
     InputError::TooLarge { name, from, bytes, limit: MAX_INPUT_BYTES }
 }
 
-/// The text in `bytes`, without a byte-order mark.
-fn text_of(spec: &InputSpec, from: &str, bytes: Vec<u8>) -> Result<String, InputError> {
-    if bytes.len() as u64 > MAX_INPUT_BYTES {
-        return Err(too_large(spec, from, bytes.len() as u64));
+/// A text as it was typed or pasted: it is never taken for a file of another format.
+fn given_text(spec: &InputSpec, text: &str) -> Result<String, InputError> {
+    let from = "given as text";
+    if text.len() as u64 > MAX_INPUT_BYTES {
+        return Err(too_large(spec, from, text.len() as u64));
     }
-    let text = decode(bytes).map_err(|(what, offset)| InputError::NotText {
-        name: spec.name.clone(),
-        from: from.to_owned(),
-        what,
-        offset,
-    })?;
-    if text.trim().is_empty() && spec.need == Need::Required {
-        return Err(InputError::Empty { name: spec.name.clone(), from: from.to_owned() });
+    if let Some(offset) = text.find('\0') {
+        let why = DocumentError::NotText { what: "a NUL byte", offset };
+        return Err(not_a_document(spec, from, why));
     }
-    Ok(text)
+    let text = text.strip_prefix('\u{FEFF}').unwrap_or(text);
+    not_empty(spec, from, text)?;
+    Ok(text.to_owned())
 }
 
-fn decode(bytes: Vec<u8>) -> Result<String, (&'static str, usize)> {
-    if let Some(offset) = bytes.iter().position(|byte| *byte == 0) {
-        return Err(("a NUL byte", offset));
-    }
-    let text = String::from_utf8(bytes)
-        .map_err(|error| ("a byte that is not UTF-8", error.utf8_error().valid_up_to()))?;
-    Ok(text.strip_prefix('\u{FEFF}').map(str::to_owned).unwrap_or(text))
+fn not_a_document(spec: &InputSpec, from: &str, why: DocumentError) -> InputError {
+    InputError::NotADocument { name: spec.name.clone(), from: from.to_owned(), why }
 }
 
-/// A folder's text files under headings, sorted by name, and what could not be read.
-fn read_folder(spec: &InputSpec, folder: &Path) -> Result<(String, Vec<String>), InputError> {
-    let shown = folder.display().to_string();
-    let mut files = Vec::new();
-    let mut not_read = Vec::new();
-    list(folder, Path::new(""), 0, &mut files, &mut not_read)
+fn not_empty(spec: &InputSpec, from: &str, text: &str) -> Result<(), InputError> {
+    match text.trim().is_empty() && spec.need == Need::Required {
+        true => Err(InputError::Empty { name: spec.name.clone(), from: from.to_owned() }),
+        false => Ok(()),
+    }
+}
+
+/// A folder's files under headings, sorted by name, and what could not be read.
+fn read_folder(spec: &InputSpec, path: &Path) -> Result<InputText, InputError> {
+    let shown = path.display().to_string();
+    let found = walk(path, folder::MAX_DEPTH, folder::MAX_FILES)
         .map_err(|error| unreadable(&spec.name, &shown, &error))?;
-    files.sort();
-    let mut text = String::new();
+    let (mut text, mut notes, mut not_read) = (String::new(), Vec::new(), found.left_out);
     let mut total = 0_u64;
-    for file in files {
+    for file in found.files {
         let name = file.display().to_string();
-        let path = folder.join(&file);
-        total += fs::metadata(&path).map(|metadata| metadata.len()).unwrap_or(0);
+        let file = path.join(&file);
+        total += fs::metadata(&file).map(|metadata| metadata.len()).unwrap_or(0);
         if total > MAX_INPUT_BYTES {
             return Err(too_large(spec, &shown, total));
         }
-        let content = fs::read(&path).map_err(|error| error.to_string()).and_then(|bytes| {
-            decode(bytes).map_err(|(what, offset)| format!("not text: {what} at byte {offset}"))
-        });
+        let content = fs::read(&file).map_err(|error| error.to_string());
+        let content = content
+            .and_then(|bytes| read_document(&name, bytes).map_err(|error| error.to_string()));
         match content {
-            Ok(content) => text.push_str(&format!("# {name}\n\n{}\n\n", content.trim_end())),
+            Ok(document) => {
+                text.push_str(&format!("# {name}\n\n{}\n\n", document.text.trim_end()));
+                notes.extend(document.notes.into_iter().map(|note| format!("{name}: {note}")));
+            }
             Err(why) => not_read.push(format!("{name} ({why})")),
+        }
+        // A packed file can hold more than its size says.
+        if text.len() as u64 > MAX_INPUT_BYTES {
+            return Err(too_large(spec, &shown, text.len() as u64));
         }
     }
     if text.is_empty() {
         let from = if not_read.is_empty() {
             format!("no files in {shown}")
         } else {
-            format!("no text files in {shown}; not read: {}", not_read.join(", "))
+            format!("nothing in {shown} could be read: {}", not_read.join(", "))
         };
         return Err(InputError::Empty { name: spec.name.clone(), from });
     }
@@ -307,41 +321,12 @@ fn read_folder(spec: &InputSpec, folder: &Path) -> Result<(String, Vec<String>),
     if !not_read.is_empty() {
         text.push_str(&format!("# Files that could not be read\n\n- {}\n", not_read.join("\n- ")));
     }
-    Ok((text, not_read))
-}
-
-/// Collects the files under `folder`, relative to it. Hidden files are left alone; links are named
-/// but not followed, so that the folder is all that is read.
-fn list(
-    folder: &Path,
-    inside: &Path,
-    depth: usize,
-    files: &mut Vec<PathBuf>,
-    not_read: &mut Vec<String>,
-) -> io::Result<()> {
-    for entry in fs::read_dir(folder.join(inside))? {
-        let entry = entry?;
-        let path = inside.join(entry.file_name());
-        if entry.file_name().to_string_lossy().starts_with('.') {
-            continue;
-        }
-        let kind = entry.file_type()?;
-        if kind.is_file() {
-            files.push(path);
-        } else if kind.is_dir() && depth < MAX_DEPTH {
-            if let Err(error) = list(folder, &path, depth + 1, files, not_read) {
-                not_read.push(format!("{} ({error})", path.display()));
-            }
-        } else {
-            let why = if kind.is_symlink() {
-                "a link"
-            } else if kind.is_dir() {
-                "too deep"
-            } else {
-                "not a file"
-            };
-            not_read.push(format!("{} ({why})", path.display()));
-        }
-    }
-    Ok(())
+    Ok(InputText {
+        name: spec.name.clone(),
+        kind: InputKind::Folder,
+        path: Some(shown),
+        text,
+        notes,
+        not_read,
+    })
 }

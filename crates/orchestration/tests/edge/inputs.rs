@@ -51,10 +51,39 @@ fn a_file_is_read_as_it_is_without_its_byte_order_mark() {
 #[test]
 fn an_empty_a_binary_and_a_latin_1_file_are_refused_with_the_place() {
     assert!(matches!(file(b" \n\t"), Err(InputError::Empty { .. })));
-    assert!(matches!(file(b"abc\0def"), Err(InputError::NotText { offset: 3, .. })));
+    let binary = file(b"abc\0def").unwrap_err();
+    assert!(binary.to_string().contains("not text: a NUL byte at byte 3"), "{binary}");
     let latin = file(b"caf\xe9").unwrap_err();
-    assert!(matches!(latin, InputError::NotText { offset: 3, .. }));
+    assert!(latin.to_string().contains("not UTF-8 text (byte 3)"), "{latin}");
     assert!(latin.to_string().contains("save it as plain text (UTF-8)"), "{latin}");
+}
+
+#[test]
+fn a_page_is_read_as_markdown_and_how_a_file_was_read_is_said() {
+    let folder = tempdir().unwrap();
+    fs::write(folder.path().join("a.html"), "<h1>Ana</h1><ul><li>one</ul>").unwrap();
+    fs::write(folder.path().join("b.csv"), "a,b\n1,2\n3\n").unwrap();
+    fs::write(folder.path().join("c.pdf"), "no such file").unwrap();
+    let input = one(read(&workflow("folder").inputs, &path(folder.path()))).unwrap();
+    assert!(input.text.starts_with("# a.html\n\n# Ana\n\n- one\n\n# b.csv"), "{}", input.text);
+    assert!(input.notes[0].starts_with("b.csv: 1 record"), "{:?}", input.notes);
+    assert!(
+        input.not_read[0].starts_with("c.pdf (it is damaged or no PDF"),
+        "{:?}",
+        input.not_read
+    );
+    let page = one(read(&workflow("file").inputs, &path(&folder.path().join("a.html")))).unwrap();
+    assert_eq!(page.text, "# Ana\n\n- one\n");
+}
+
+#[test]
+fn a_text_that_is_given_is_never_taken_for_a_file() {
+    for text in ["%PDF-1.4 is how they begin", "<html><b>x</b>", "GIF8"] {
+        let given = given(GivenInput::Text(text.to_owned()));
+        assert_eq!(one(read(&workflow("text").inputs, &given)).unwrap().text, text);
+    }
+    let given = given(GivenInput::Text("a\0b".to_owned()));
+    assert!(one(read(&workflow("text").inputs, &given)).is_err());
 }
 
 #[test]
@@ -99,7 +128,7 @@ fn a_folder_is_read_in_the_order_of_names_and_what_is_not_text_is_named() {
         input.text
     );
     assert_eq!(input.not_read.len(), 1);
-    assert!(input.not_read[0].starts_with("c.png (not text"), "{:?}", input.not_read);
+    assert!(input.not_read[0].starts_with("c.png (a picture"), "{:?}", input.not_read);
     assert!(input.text.contains("c.png"));
     assert!(!input.text.contains("no\n"));
 }
