@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test ends at the first surprise.
 
+mod cutting;
 mod docx;
 mod folders;
 mod hostile;
