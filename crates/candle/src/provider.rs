@@ -197,7 +197,7 @@ impl CandleProvider {
             context_window: window,
             parameters: gguf.parameters(),
             file_bytes: gguf.file_bytes,
-            notice: notices([template.notice().map(str::to_owned), chosen.notice()]),
+            notice: chosen.notice(),
         };
         let encoder = Arc::new(ChatEncoder::new(loaded.vocabulary.clone(), template)?);
         let forms = Arc::new(Forms::new(loaded.vocabulary.clone()));
@@ -205,7 +205,7 @@ impl CandleProvider {
         let engine = Engine::new(
             Arc::new(loaded.decoder),
             loaded.vocabulary,
-            ReplyForm { reasoning: encoder.reasoning(), stop_text: encoder.template().stop_text() },
+            ReplyForm { reasoning: encoder.reasoning() },
             description.device.clone(),
             window,
             chosen.spare_bytes(options.kept_cache_bytes),
@@ -361,7 +361,12 @@ fn name(gguf: &Gguf) -> String {
 #[async_trait]
 impl InferenceProvider for CandleProvider {
     fn describe(&self) -> ModelDescription {
-        ModelDescription { sha256: self.sha256.get().cloned(), ..self.description.clone() }
+        let template = self.encoder.template().notice().map(str::to_owned);
+        ModelDescription {
+            sha256: self.sha256.get().cloned(),
+            notice: notices([template, self.description.notice.clone()]),
+            ..self.description.clone()
+        }
     }
 
     fn capabilities(&self) -> &[ModelCapability] {
@@ -397,6 +402,7 @@ impl InferenceProvider for CandleProvider {
         let job = Job {
             ids: request.context_pack.prompt.ids,
             reply_start: request.context_pack.prompt.reply_start,
+            stop_text: self.encoder.template().stop_text(),
             generation: request.generation,
             constraint,
             cache_key: request.cache_key,

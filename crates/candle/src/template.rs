@@ -6,19 +6,22 @@
 //! found out once, and messages are put into the shape that it takes.
 //!
 //! - [`shape`]: that shape.
+//! - [`whole`]: whether a rendering says everything that was said; every one is checked.
 //! - [`builtin`]: templates for files that have none, or a broken one.
 
 pub mod builtin;
 mod shape;
+mod whole;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use correx_context::{ChatMessage, EncodeError, Role};
 use correx_events::Clock;
 use correx_gguf::Gguf;
-use correx_inference::ThinkingMode;
+use correx_inference::{ReasoningTags, ThinkingMode};
 use correx_jinja::{ErrorKind, Fuel, Template, Text, Value};
 
+use builtin::Builtin;
 pub use shape::{ContentForm, Shape, SystemRole, Turns};
 
 /// What one rendering may use up beside what it is given: a second's work at most, and 32 MB.
@@ -79,59 +82,70 @@ pub struct ChatTemplate {
     stop_text: Option<&'static str>,
     notice: Option<String>,
     clock: Arc<dyn Clock>,
+    tags: Option<ReasoningTags>,
+    /// The built-in one that takes its place when it fails, and why that one; `None`: it is one.
+    spare: Option<(Builtin, String)>,
+    /// What took its place, once it had failed.
+    replaced: OnceLock<Box<ChatTemplate>>,
 }
 
 impl ChatTemplate {
     /// Takes the file's template; a missing or broken one is replaced by the built-in one that fits
     /// the vocabulary best, and [`notice`](Self::notice) says so. `clock` tells templates the date.
     pub fn new(source: Option<&str>, facts: &ModelFacts<'_>, clock: Arc<dyn Clock>) -> Self {
+        let (chosen, reason) = builtin::choose(facts);
         let problem = match source {
             None => "The model's file has no chat template".to_owned(),
-            Some(source) => match Self::working(source, facts, clock.clone()) {
-                Ok(template) => return template,
+            Some(source) => match Self::working(source, facts.bos, facts.eos, clock.clone()) {
+                Ok(template) => return Self { spare: Some((chosen, reason)), ..template },
                 Err(error) => format!("The model's chat template does not work ({error})"),
             },
         };
-        let (chosen, reason) = builtin::choose(facts);
+        Self::built_in(chosen, &reason, &problem, facts.bos, facts.eos, clock)
+    }
+
+    /// The built-in template `chosen` in place of one that has a `problem`.
+    fn built_in(
+        chosen: Builtin,
+        reason: &str,
+        problem: &str,
+        bos: &str,
+        eos: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
         let notice = format!(
             "{problem}, so the built-in form {} is used, because {reason}. If replies look odd, choose another file of this model.",
             chosen.name,
         );
         // Built-in templates are known to work (a test renders each of them); a template of
         // nothing stands for one that does not.
-        let template = Self::working(chosen.source, facts, clock.clone());
-        let mut template = template.unwrap_or_else(|_| Self {
-            program: Template::empty(),
-            source: String::new(),
-            bos: String::new(),
-            eos: String::new(),
-            shape: Shape::default(),
-            stop_text: None,
-            notice: None,
-            clock,
-        });
+        let mut template = Self::working(chosen.source, bos, eos, clock.clone())
+            .unwrap_or_else(|_| Self::of(Template::empty(), "", "", "", clock));
         template.stop_text = chosen.stop_text;
         template.notice = Some(notice);
         template
     }
 
-    /// Reads `source` and finds out what it takes.
-    fn working(
-        source: &str,
-        facts: &ModelFacts<'_>,
-        clock: Arc<dyn Clock>,
-    ) -> Result<Self, String> {
-        let program = Template::parse(source).map_err(|error| error.to_string())?;
-        let mut template = Self {
+    fn of(program: Template, source: &str, bos: &str, eos: &str, clock: Arc<dyn Clock>) -> Self {
+        Self {
             program,
             source: source.to_owned(),
-            bos: facts.bos.to_owned(),
-            eos: facts.eos.to_owned(),
+            bos: bos.to_owned(),
+            eos: eos.to_owned(),
             shape: Shape::default(),
             stop_text: None,
             notice: None,
             clock,
-        };
+            tags: ReasoningTags::choose(source, |_| false),
+            spare: None,
+            replaced: OnceLock::new(),
+        }
+    }
+
+    /// Reads `source` and finds out what it takes.
+    fn working(source: &str, bos: &str, eos: &str, clock: Arc<dyn Clock>) -> Result<Self, String> {
+        let program = Template::parse(source).map_err(|error| error.to_string())?;
+        let mut template = Self::of(program, source, bos, eos, clock);
         template.shape = shape::probe(|shape, talk| template.run(shape, talk, ThinkingMode::Auto))?;
         Ok(template)
     }
@@ -148,23 +162,64 @@ impl ChatTemplate {
         messages: &[ChatMessage],
         thinking: ThinkingMode,
     ) -> Result<Text, EncodeError> {
-        self.run(&self.shape, messages, thinking)
+        if let Some(other) = self.replaced.get() {
+            return other.run_in_some_shape(messages, thinking);
+        }
+        self.run_in_some_shape(messages, thinking).or_else(|failed| {
+            let Some((chosen, reason)) = &self.spare else { return Err(failed) };
+            let problem = format!("The model's chat template does not work ({failed})");
+            let clock = self.clock.clone();
+            let other = Self::built_in(*chosen, reason, &problem, &self.bos, &self.eos, clock);
+            let Ok(rendered) = other.run_in_some_shape(messages, thinking) else {
+                return Err(failed);
+            };
+            // From now on: a talk does not change its form in the middle.
+            let _ = self.replaced.set(Box::new(other));
+            Ok(rendered)
+        })
     }
 
+    /// Renders in the shape that was found out, or else in one that is easier to take.
+    fn run_in_some_shape(
+        &self,
+        messages: &[ChatMessage],
+        thinking: ThinkingMode,
+    ) -> Result<Text, EncodeError> {
+        self.run(&self.shape, messages, thinking).or_else(|failed| {
+            let mut easier = self.shape.easier();
+            easier.find_map(|shape| self.run(&shape, messages, thinking).ok()).ok_or(failed)
+        })
+    }
+
+    /// Renders, and checks that nothing was lost.
     fn run(
         &self,
         shape: &Shape,
         messages: &[ChatMessage],
         thinking: ThinkingMode,
     ) -> Result<Text, EncodeError> {
-        let messages = shape.apply(messages);
+        let shaped = shape.apply(messages);
+        let rendered = self.unchecked(shape, &shaped, thinking)?;
+        match whole::problem(&rendered, &shaped, self.tags) {
+            Some(problem) => Err(EncodeError::Template(problem)),
+            None => Ok(of_entries(&rendered, &shaped)),
+        }
+    }
+
+    /// Renders `messages`, which have the shape already. Origins are their parts, counted through.
+    fn unchecked(
+        &self,
+        shape: &Shape,
+        messages: &[ChatMessage],
+        thinking: ThinkingMode,
+    ) -> Result<Text, EncodeError> {
         let given: usize =
             messages.iter().flat_map(|message| &message.parts).map(|part| part.text.len()).sum();
         let fuel = Fuel::new(FUEL.saturating_add(FUEL_PER_BYTE.saturating_mul(given as u64)));
         let calendar = |format: &str| self.date(format);
         let render = || {
             let mut variables = vec![
-                ("messages", shape.values(&messages, &fuel)?),
+                ("messages", shape.values(messages, &fuel)?),
                 ("add_generation_prompt", Value::Bool(true)),
                 ("bos_token", Value::text(&*self.bos, None)),
                 ("eos_token", Value::text(&*self.eos, None)),
@@ -199,18 +254,49 @@ impl ChatTemplate {
 
     /// Text that ends a reply, where no token does: the model begins to speak for the person.
     pub fn stop_text(&self) -> Option<&'static str> {
-        self.stop_text
+        self.now().stop_text
     }
 
     /// What a person should know about the template, when there is something.
     pub fn notice(&self) -> Option<&str> {
-        self.notice.as_deref()
+        self.now().notice.as_deref()
+    }
+
+    /// This one, or what took its place.
+    fn now(&self) -> &Self {
+        self.replaced.get().map_or(self, |other| other)
     }
 
     /// The template's text.
     pub fn source(&self) -> &str {
         &self.source
     }
+}
+
+#[cfg(test)]
+impl ChatTemplate {
+    /// A template that is believed without being tried: tests of what comes after it.
+    pub(crate) fn untried(source: &str, clock: Arc<dyn Clock>) -> Self {
+        Self::of(Template::parse(source).unwrap(), source, "", "", clock)
+    }
+
+    /// What it renders, whatever it loses.
+    pub(crate) fn render_unchecked(&self, messages: &[ChatMessage]) -> Text {
+        let rendered = self.unchecked(&self.shape, messages, ThinkingMode::Auto).unwrap();
+        of_entries(&rendered, messages)
+    }
+}
+
+/// `rendered` by the entries that the parts of `messages` belong to.
+fn of_entries(rendered: &Text, messages: &[ChatMessage]) -> Text {
+    let entries: Vec<usize> =
+        messages.iter().flat_map(|message| &message.parts).map(|part| part.entry).collect();
+    let mut text = Text::new();
+    for (run, part) in rendered.runs() {
+        let entry = part.and_then(|part| entries.get(part)).copied();
+        text.push(&rendered.as_str()[run], entry);
+    }
+    text
 }
 
 /// A message for trying out a template.

@@ -36,6 +36,8 @@ use turns::{Turn, Turns};
 pub(crate) struct Job {
     pub(crate) ids: Vec<u32>,
     pub(crate) reply_start: ReplyStart,
+    /// Text that ends the reply, where no token does.
+    pub(crate) stop_text: Option<&'static str>,
     pub(crate) generation: GenerationConfig,
     /// What holds the reply to `generation.format`.
     pub(crate) constraint: Option<Constraint>,
@@ -50,8 +52,6 @@ pub(crate) struct Job {
 pub(crate) struct ReplyForm {
     /// How the model marks its thinking, if it thinks.
     pub(crate) reasoning: Option<Reasoning>,
-    /// Text that ends a reply, where no token does.
-    pub(crate) stop_text: Option<&'static str>,
 }
 
 /// The thread's state.

@@ -59,7 +59,7 @@ impl Sequence {
             .constraint
             .map(|constraint| Held::new(constraint, reply.reasoning, job.reply_start, vocabulary));
         // A form says by itself where it ends.
-        let stop_text = reply.stop_text.filter(|_| held.is_none());
+        let stop_text = job.stop_text.filter(|_| held.is_none());
         let sequence = Self {
             reply: Vec::new(),
             cache,

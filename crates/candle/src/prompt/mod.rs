@@ -182,13 +182,20 @@ impl ChatEncoder {
         messages: &[ChatMessage],
         entries: usize,
     ) -> Result<EncodedPrompt, EncodeError> {
-        let rendered = self.template.render_for(messages, thinking)?;
+        self.encode_rendered(&self.template.render_for(messages, thinking)?, entries)
+    }
+
+    fn encode_rendered(
+        &self,
+        rendered: &Text,
+        entries: usize,
+    ) -> Result<EncodedPrompt, EncodeError> {
         let mut prompt = EncodedPrompt {
             entry_tokens: vec![0; entries],
-            reply_start: self.reply_start(&rendered),
+            reply_start: self.reply_start(rendered),
             ..Default::default()
         };
-        let pieces = self.control.cut(&rendered);
+        let pieces = self.control.cut(rendered);
         for (place, piece) in pieces.iter().enumerate() {
             match piece {
                 Piece::Control(id) => {

@@ -90,14 +90,25 @@ impl Shape {
         shaped
     }
 
-    /// `messages` as the template sees them.
+    /// Shapes that are easier to take than this one.
+    pub(super) fn easier(&self) -> impl Iterator<Item = Shape> + use<> {
+        let merged = Shape { system: SystemRole::Merged, ..*self };
+        let own = *self;
+        [merged, Shape { turns: Turns::Alternating, ..merged }]
+            .into_iter()
+            .filter(move |shape| *shape != own)
+    }
+
+    /// `messages` as the template sees them. Origins are their parts, counted through.
     pub(super) fn values(&self, messages: &[ChatMessage], fuel: &Fuel) -> Result<Value, Error> {
         let name = |name: &str| Value::text(name, None);
         let mut values = Vec::with_capacity(messages.len());
+        let mut number = 0;
         for message in messages {
             let mut content = Text::new();
             for part in &message.parts {
-                content.push(&part.text, Some(part.entry));
+                content.push(&part.text, Some(number));
+                number += 1;
             }
             let content = Value::Text(Rc::new(content));
             let content = match self.content {
@@ -127,8 +138,22 @@ fn join(earlier: &mut ChatMessage, later: &ChatMessage) {
     earlier.parts.extend_from_slice(&later.parts);
 }
 
-/// Finds out what a template takes by rendering a few conversations; an error says why it takes
-/// none.
+/// How many exchanges a talk has that a template must be able to show.
+const EXCHANGES: usize = 24;
+
+/// A talk as long as they get: many turns, each of some length.
+fn long_talk() -> Vec<ChatMessage> {
+    let mut talk = vec![said(Role::System, "Probe: the Rules.")];
+    let turns = [Role::User, Role::Assistant].into_iter().cycle().take(2 * EXCHANGES + 1);
+    for (number, role) in turns.enumerate() {
+        let lines = (0..12).map(|line| format!("Probe {number}.{line}: aB cD, \u{e4}\u{1f642};\n"));
+        talk.push(said(role, &lines.collect::<String>()));
+    }
+    talk
+}
+
+/// Finds out what a template takes by rendering a few conversations, of which `render` must lose
+/// nothing; an error says why it takes none.
 pub(super) fn probe(
     render: impl Fn(&Shape, &[ChatMessage]) -> Result<Text, EncodeError>,
 ) -> Result<Shape, String> {
@@ -139,14 +164,10 @@ pub(super) fn probe(
         said(Role::User, "probe three"),
     );
     let shows = |shape: &Shape, talk: &[ChatMessage]| -> Result<(), String> {
-        let shown = render(shape, talk).map_err(|error| match error {
+        render(shape, talk).map(|_| ()).map_err(|error| match error {
             EncodeError::Template(reason) => reason,
             other => other.to_string(),
-        })?;
-        match talk.iter().find(|message| !shown.as_str().contains(&message.content())) {
-            Some(lost) => Err(format!("it loses what the {} says", lost.role.as_str())),
-            None => Ok(()),
-        }
+        })
     };
     let talk = [user.clone(), answer.clone(), second.clone()];
     let forms = [ContentForm::Text, ContentForm::Parts];
@@ -172,5 +193,6 @@ pub(super) fn probe(
     if shows(&shape, &[user, second]).is_err() {
         shape.turns = Turns::Alternating;
     }
+    shows(&shape, &long_talk()).map_err(|reason| format!("in a longer talk, {reason}"))?;
     Ok(shape)
 }

@@ -102,6 +102,93 @@ fn broken_hostile_and_lossy_templates_are_replaced_not_obeyed() {
     }
 }
 
+/// Each message as `{{ said }}`, in the form that most models know.
+fn turns(each: &str, said: &str) -> String {
+    format!(
+        "{{% for m in {each} %}}<|im_start|>{{{{ m.role }}}}\n{{{{ {said} }}}}<|im_end|>\n{{% endfor %}}<|im_start|>assistant\n"
+    )
+}
+
+#[test]
+fn a_template_that_loses_changes_repeats_or_reorders_what_is_said_is_replaced() {
+    for source in [
+        turns("messages", "m.content[:12]"),
+        turns("messages", "m.content | upper"),
+        turns("messages", "m.content ~ m.content"),
+        turns("messages", "m.content | replace('\n', ' ')"),
+        turns("messages", "m.content.split() | join(' ')"),
+        turns("messages | reverse", "m.content"),
+        turns("messages[-4:]", "m.content"),
+        turns("messages[:4]", "m.content"),
+        turns("messages + messages", "m.content"),
+        "{% if messages | length > 5 %}{{ raise_exception('too long') }}{% endif %}".to_owned()
+            + &turns("messages", "m.content"),
+    ] {
+        let template = template(&source);
+        let notice = template.notice().unwrap_or_else(|| panic!("accepted: {source}"));
+        assert!(notice.contains("does not work"), "{notice}");
+    }
+}
+
+#[test]
+fn what_a_template_loses_only_of_a_real_talk_is_noticed_and_said() {
+    let long = (0..120).map(|n| match n % 2 {
+        0 => (Role::User, format!("question {n}")),
+        _ => (Role::Assistant, format!("answer {n}")),
+    });
+    let long: Vec<ChatMessage> = long.map(|(role, text)| said(role, &text)).collect();
+    let secret = talk(&[(Role::User, "the secret: 12")]);
+    for (source, talk) in [
+        (turns("messages[-100:]", "m.content"), &long),
+        (turns("messages", "m.content | replace('secret', '')"), &secret),
+        (
+            "{% if messages | length > 100 %}{{ raise_exception('too long') }}{% endif %}"
+                .to_owned()
+                + &turns("messages", "m.content"),
+            &long,
+        ),
+    ] {
+        let template = template(&source);
+        assert_eq!(template.notice(), None, "{source}");
+        rendered(&template, &[(Role::User, "Hi")]);
+        assert_eq!(template.notice(), None, "a talk that it shows changes nothing");
+        let shown = template.render(talk).unwrap();
+        for message in talk {
+            assert!(shown.as_str().contains(&message.content()), "{source}");
+        }
+        assert!(template.notice().unwrap().contains("does not work"), "{source}");
+        let after = rendered(&template, &[(Role::User, "Hi")]);
+        assert!(!after.contains("<|im_start|>"), "it stays with the form that it took: {after}");
+    }
+}
+
+#[test]
+fn thinking_may_be_dropped_from_answers_and_nothing_else_may() {
+    let source = turns(
+        "messages",
+        "m.content.split('</think>')[-1].strip() if m.role == 'assistant' else m.content",
+    );
+    let template = template(&source);
+    let shown = rendered(
+        &template,
+        &[
+            (Role::User, "a</think>b"),
+            (Role::Assistant, "<think>hm</think>\n\nFour."),
+            (Role::User, "c"),
+        ],
+    );
+    assert!(
+        shown.contains("a</think>b")
+            && shown.contains("\nFour.<|im_end|>")
+            && !shown.contains("hm")
+    );
+    assert_eq!(template.notice(), None);
+    let source = turns("messages", "m.content.split('</think>')[-1]");
+    let template = self::template(&source);
+    assert!(rendered(&template, &[(Role::User, "a</think>b")]).contains("a</think>b"));
+    assert!(template.notice().is_some());
+}
+
 #[test]
 fn a_template_that_refuses_the_system_role_is_given_none() {
     let source = "{{ bos_token }}{% for m in messages %}\
@@ -180,7 +267,7 @@ fn templates_render_as_python_renders_them() {
                 said(role, message["content"].as_str().unwrap())
             })
             .collect();
-        let shown = template.run(&Shape::default(), &messages, ThinkingMode::Auto);
+        let shown = template.unchecked(&Shape::default(), &messages, ThinkingMode::Auto);
         match (shown, case["output"].as_str()) {
             (Ok(shown), Some(expected)) => assert_eq!(shown.as_str(), expected, "{file}"),
             (Err(EncodeError::Template(_)), None) => {}

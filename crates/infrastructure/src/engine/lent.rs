@@ -22,6 +22,8 @@ pub(super) struct Lent {
     withdrawn: InferenceCancellationToken,
     held: Mutex<Held>,
     ended: Condvar,
+    /// Hears of a notice that came up while it was used.
+    noticed: Box<dyn Fn(Option<String>) + Send + Sync>,
 }
 
 struct Held {
@@ -32,7 +34,10 @@ struct Held {
 }
 
 impl Lent {
-    pub(super) fn new(provider: Arc<dyn InferenceProvider>) -> Self {
+    pub(super) fn new(
+        provider: Arc<dyn InferenceProvider>,
+        noticed: impl Fn(Option<String>) + Send + Sync + 'static,
+    ) -> Self {
         Self {
             description: provider.describe(),
             capabilities: provider.capabilities().to_vec(),
@@ -42,6 +47,7 @@ impl Lent {
             withdrawn: InferenceCancellationToken::new(),
             held: Mutex::new(Held { provider: Some(provider), running: 0, used: Instant::now() }),
             ended: Condvar::new(),
+            noticed: Box::new(noticed),
         }
     }
 
@@ -155,6 +161,10 @@ impl InferenceProvider for Lent {
         let Some(provider) = work.as_ref().and_then(|work| work.provider.as_ref()) else {
             return Ok(self.nothing_said(request));
         };
+        let notice = provider.describe().notice;
+        if notice != self.description.notice {
+            (self.noticed)(notice);
+        }
         let stop = cancel.child();
         let inference = provider.infer(request, stop.clone(), sink);
         tokio::pin!(inference);

@@ -375,7 +375,16 @@ impl Inner {
             self.view.send_modify(|view| view.state = ModelState::Loading { fraction });
         };
         let LoadedModel { provider, memory } = self.source.load(chosen, cancel, &report)?;
-        let lent = Arc::new(Lent::new(provider));
+        let inner = Arc::downgrade(self);
+        let noticed = move |notice: Option<String>| {
+            let Some(inner) = inner.upgrade() else { return };
+            inner.view.send_if_modified(|view| {
+                let changed = view.notice != notice;
+                view.notice = notice;
+                changed
+            });
+        };
+        let lent = Arc::new(Lent::new(provider, noticed));
         self.view.send_modify(|view| {
             let next = view.next.take();
             *view = ModelView { memory, next, ..view::model(&lent.describe()) };
