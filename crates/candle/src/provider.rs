@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock, mpsc};
-use std::thread::JoinHandle;
+use std::thread::{JoinHandle, available_parallelism};
 
 use async_trait::async_trait;
 use correx_context::{EncodeError, PromptEncoder};
@@ -173,14 +173,15 @@ impl CandleProvider {
     ) -> Result<Self, LoadError> {
         let gguf = inspect(path)?;
         let pre_tokenizer = options.pre_tokenizer.as_deref();
-        let threads = options.threads.unwrap_or_else(compute_threads);
-        let chosen = choose_context(
-            &memory_plan(&gguf, threads)?,
-            options.context_limit,
-            options.machine,
-            options.overcommit,
-        )
-        .map_err(|problem| LoadError::Memory { path: path.to_owned(), problem })?;
+        let (threads, fewer) = match options.threads {
+            Some(asked) => at_most_all_cores(asked, available_parallelism().map_or(1, usize::from)),
+            None => (compute_threads(), None),
+        };
+        let plan = memory_plan(&gguf, threads)?;
+        let shorter = at_most_the_models(options.context_limit, plan.model_context);
+        let chosen =
+            choose_context(&plan, options.context_limit, options.machine, options.overcommit)
+                .map_err(|problem| LoadError::Memory { path: path.to_owned(), problem })?;
         let window = chosen.tokens;
         let loaded = Loaded::new(&gguf, Some(threads), pre_tokenizer, &options.cancel, progress)?;
         let (bos, eos) = (loaded.vocabulary.bos_text(), loaded.vocabulary.eos_text());
@@ -197,7 +198,7 @@ impl CandleProvider {
             context_window: window,
             parameters: gguf.parameters(),
             file_bytes: gguf.file_bytes,
-            notice: chosen.notice(),
+            notice: notices([chosen.notice(), shorter, fewer]),
         };
         let encoder = Arc::new(ChatEncoder::new(loaded.vocabulary.clone(), template)?);
         let forms = Arc::new(Forms::new(loaded.vocabulary.clone()));
@@ -288,8 +289,23 @@ pub fn memory_plan(gguf: &Gguf, threads: usize) -> Result<MemoryPlan, LoadError>
     Ok(MemoryPlan::new(gguf, &config, threads))
 }
 
+/// As many threads as were asked for and there are cores for, and what to know about that.
+fn at_most_all_cores(asked: usize, cores: usize) -> (usize, Option<String>) {
+    if asked <= cores {
+        return (asked, None);
+    }
+    let notice = format!("{asked} threads were asked for; this machine has cores for {cores}.");
+    (cores, Some(notice))
+}
+
+/// What to know about a context that was asked for and is more than the model was made for.
+fn at_most_the_models(asked: Option<usize>, made_for: usize) -> Option<String> {
+    let asked = asked.filter(|asked| *asked > made_for)?;
+    Some(format!("A context of {asked} tokens was asked for; the model was made for {made_for}."))
+}
+
 /// What there is to know, one sentence after another.
-fn notices(notices: [Option<String>; 2]) -> Option<String> {
+fn notices<const N: usize>(notices: [Option<String>; N]) -> Option<String> {
     let notices: Vec<String> = notices.into_iter().flatten().collect();
     (!notices.is_empty()).then(|| notices.join(" "))
 }
@@ -413,5 +429,20 @@ impl InferenceProvider for CandleProvider {
         let jobs = self.jobs.as_ref().ok_or(InferenceError::Gone)?;
         jobs.send(job).map_err(|_| InferenceError::Gone)?;
         answered.await.map_err(|_| InferenceError::Gone)?
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_asked_for_beyond_the_machine_or_the_model_is_cut_and_said() {
+        assert_eq!(at_most_all_cores(2, 2), (2, None));
+        let (threads, notice) = at_most_all_cores(64, 2);
+        assert!(threads == 2 && notice.unwrap().contains("64 threads"));
+        assert_eq!(at_most_the_models(None, 8192), None);
+        assert_eq!(at_most_the_models(Some(8192), 8192), None);
+        assert!(at_most_the_models(Some(9000), 8192).unwrap().contains("made for 8192"));
     }
 }

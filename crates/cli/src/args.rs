@@ -189,18 +189,19 @@ pub enum WorkflowCommand {
 /// `correx model`.
 #[derive(Debug, Subcommand)]
 pub enum ModelCommand {
-    /// What is loaded, from where, on which device
+    /// Which model is used, from where, whether it is in memory and how much of that it takes;
+    /// loads nothing
+    #[command(visible_alias = "status")]
     Show,
     /// What a model file says about itself, and whether it can be run here; nothing is loaded
     Inspect {
-        /// A GGUF file, or any file of a split model; the default model when absent
-        file: Option<PathBuf>,
+        /// Its id, or a GGUF file (of a split model, any of them); the model that is used when absent
+        #[arg(id = "wanted", value_name = "ID|FILE")]
+        model: Option<String>,
     },
-    /// Which model is used, whether it is in memory, and how much of that it takes; loads nothing
-    Status,
     /// Use another model from now on
     Use {
-        /// Its id, or a GGUF file
+        /// Its id, a GGUF file, or `default`
         #[arg(id = "wanted", value_name = "ID|FILE")]
         model: String,
         /// What to do while something is being generated: wait for its end, or change at once (a
@@ -290,7 +291,6 @@ impl ModelCommand {
         !matches!(
             self,
             ModelCommand::Show
-                | ModelCommand::Status
                 | ModelCommand::Use { .. }
                 | ModelCommand::Load
                 | ModelCommand::Unload

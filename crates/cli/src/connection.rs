@@ -57,6 +57,11 @@ impl Connection {
         }
     }
 
+    /// Whether this process is the one that has the data directory open.
+    pub async fn is_owner(&self) -> bool {
+        self.client.is_owner().await
+    }
+
     /// What is told without asking.
     pub fn pushes(&self) -> broadcast::Receiver<ServerMessage> {
         self.client.subscribe()

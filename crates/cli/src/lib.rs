@@ -102,7 +102,7 @@ async fn connected(command: Command, common: &Common, output: Output) -> Outcome
         Command::Model(ModelCommand::Download(args)) => library::download(&connection, args).await,
         Command::Model(ModelCommand::Import(args)) => library::import(&connection, args).await,
         Command::Model(ModelCommand::Delete(args)) => library::delete(&connection, args).await,
-        Command::Model(command) => model::of_data_dir(&connection, command).await,
+        Command::Model(command) => model::of_data_dir(&connection, command, common).await,
         Command::Demo(args) => demo::demo(&connection, args).await,
     };
     connection.close().await;
@@ -116,7 +116,7 @@ fn loading(command: &Command) -> Loading {
         | Command::Resume(_)
         | Command::Approve(_)
         | Command::Chat(_)
-        | Command::Model(ModelCommand::Show | ModelCommand::Load)
+        | Command::Model(ModelCommand::Load)
         | Command::Demo(_) => Loading::AtStart,
         Command::Pause(_)
         | Command::Cancel(_)

@@ -1,8 +1,12 @@
 //! `correx model list|find|download|import|delete`: which models there are, and getting more.
 
 use std::io::IsTerminal;
+use std::path::Path;
 use std::time::Duration;
 
+use correx_candle::memory::{MachineMemory, Overcommit, choose_context};
+use correx_candle::{compute_threads, memory_plan};
+use correx_infrastructure::models::ABOUT_CONTEXT;
 use correx_infrastructure::models::download::megabytes;
 use correx_protocol::{
     ClientMessage, DeletionView, DownloadPhase, DownloadView, FoundModel, InstalledModel,
@@ -15,7 +19,7 @@ use tokio::sync::broadcast::error::RecvError;
 use crate::args::{DeleteArgs, DownloadArgs, ImportArgs};
 use crate::connection::Connection;
 use crate::outcome::{Ending, Outcome, input, unexpected};
-use crate::output::{Format, Look, safe};
+use crate::output::{Format, Look, on_one_line, safe};
 use crate::terminal::Lines;
 
 async fn library(connection: &Connection) -> Result<LibraryView, ProtocolError> {
@@ -64,7 +68,10 @@ pub async fn list(connection: &Connection) -> Outcome {
     }
     for choice in here {
         let record = installed.iter().find(|model| model.id == choice.id);
-        output.result(&safe(&choice_row(choice, record)));
+        // The one that comes with the program.
+        let is_default = |model: &KnownModel| model.id == choice.id && !model.downloadable;
+        let is_default = catalogue.iter().any(is_default);
+        output.result(&safe(&choice_row(choice, record, is_default)));
     }
     // What is recorded and not there any more is no choice.
     let gone = |model: &&InstalledModel| !choices.iter().any(|choice| choice.id == model.id);
@@ -88,19 +95,22 @@ pub async fn list(connection: &Connection) -> Outcome {
         }
     }
     heading("Catalogue (`correx model download ID`)");
-    catalogue.iter().for_each(|model| output.result(&safe(&known_row(model))));
+    // What came with the program stands above.
+    let offered = catalogue.iter().filter(|model| model.downloadable || model.path.is_none());
+    offered.for_each(|model| output.result(&safe(&known_row(model))));
     Ok(Ending::Done)
 }
 
-fn choice_row(choice: &ModelChoice, record: Option<&InstalledModel>) -> String {
+fn choice_row(choice: &ModelChoice, record: Option<&InstalledModel>, is_default: bool) -> String {
     let mark = if choice.in_use { "*" } else { " " };
     match record {
         Some(record) => format!("{mark}{}", &installed_row(record)[1..]),
         None => format!(
-            "{mark} {}  {}\n      {}",
-            choice.id,
+            "{mark} {}  {}{}\n      {}",
+            on_one_line(&choice.id),
             megabytes(choice.bytes),
-            choice.path.as_deref().unwrap_or_default()
+            if is_default { ", the default" } else { "" },
+            on_one_line(choice.path.as_deref().unwrap_or_default())
         ),
     }
 }
@@ -120,15 +130,19 @@ fn installed_row(model: &InstalledModel) -> String {
         model.id,
         megabytes(model.bytes),
         described(model.about.as_ref()),
-        model.path
+        on_one_line(&model.path)
     )
 }
 
 fn known_row(model: &KnownModel) -> String {
     let about = |bytes: Option<u64>| bytes.map_or_else(|| "?".into(), megabytes);
-    let here = if model.path.is_some() { ", here" } else { "" };
+    let here = match (&model.path, model.downloadable) {
+        (Some(_), _) => ", here",
+        (None, true) => "",
+        (None, false) => ", comes with `cargo xtask setup`",
+    };
     format!(
-        "  {}  {}, memory about {}, {} tokens, {}{here}\n      {}: {}",
+        "  {}  {}, memory about {} for {ABOUT_CONTEXT} tokens, made for {} tokens, {}{here}\n      {}: {}",
         model.id,
         about(model.bytes),
         about(model.memory),
@@ -144,11 +158,11 @@ fn found_row(model: &FoundModel) -> String {
     format!(
         "  {}: {}  {}{}{}\n      {}",
         model.holder,
-        model.name,
+        on_one_line(&model.name),
         megabytes(model.bytes),
         described(model.about.as_ref()),
-        problem.unwrap_or_default(),
-        model.path
+        on_one_line(&problem.unwrap_or_default()),
+        on_one_line(&model.path)
     )
 }
 
@@ -200,6 +214,7 @@ pub async fn import(connection: &Connection, args: ImportArgs) -> Outcome {
         .ok()
         .and_then(|path| path.into_os_string().into_string().ok())
         .ok_or_else(|| input(format!("{} is no path that can be sent", args.file.display())))?;
+    foretell(connection, Path::new(&path));
     let message = ClientMessage::ImportModel { path, name: args.name };
     let ServerMessage::Installed(model) = connection.ask(message).await? else {
         return Err(unexpected());
@@ -209,9 +224,30 @@ pub async fn import(connection: &Connection, args: ImportArgs) -> Outcome {
         Format::Json => output.object(&model),
         Format::Text => output.result(&safe(&model.id)),
     }
-    output.say(&format!("It stays where it is: {}", safe(&model.path)));
+    output.say(&format!("It stays where it is: {}", on_one_line(&model.path)));
     Ok(Ending::Done)
 }
+
+/// Says how much is read, and when the model will not fit, before the time is spent. What is wrong
+/// with the file is said by whoever imports it.
+fn foretell(connection: &Connection, path: &Path) {
+    let Ok(gguf) = correx_gguf::inspect(path) else { return };
+    if gguf.file_bytes > LONG_TO_READ {
+        let bytes = megabytes(gguf.file_bytes);
+        connection
+            .output
+            .say(&format!("reading {bytes} to be able to tell later whether they changed"));
+    }
+    let refused = memory_plan(&gguf, compute_threads()).ok().and_then(|plan| {
+        choose_context(&plan, None, MachineMemory::now(), Overcommit::Refuse).err()
+    });
+    if let Some(refused) = refused {
+        connection.output.say(&format!("note: the model does not fit here: {refused}"));
+    }
+}
+
+/// Files that take more than a moment to read, in bytes.
+const LONG_TO_READ: u64 = 500_000_000;
 
 /// Deletes a model, after showing what that means.
 pub async fn delete(connection: &Connection, args: DeleteArgs) -> Outcome {

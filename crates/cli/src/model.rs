@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use correx_candle::memory::{MachineMemory, MemoryFit, Overcommit, Room, choose_context, in_units};
 use correx_candle::{
     BenchPlan, RawModel, RawOptions, Vocabulary, bench as measure, compute_threads, memory_plan,
+    support,
 };
 use correx_gguf::inspect;
 use correx_inference::{GenerationConfig, ResponseFormat};
-use correx_infrastructure::engine::Chosen;
-use correx_infrastructure::models::{Catalogue, Locations};
+use correx_infrastructure::engine::{Chosen, DEFAULT, not_here};
+use correx_infrastructure::models::{ABOUT_CONTEXT, Catalogue, Library, Locations};
 use correx_infrastructure::{Loading, Settings};
 use correx_protocol::{
     ClientMessage, ErrorCode, ModelState, ModelView, ProtocolError, ServerMessage, SwitchTime,
@@ -22,30 +23,56 @@ use crate::choice;
 use crate::connection::{Connection, options};
 use crate::inspect as inspection;
 use crate::outcome::{Ending, Outcome, input, unexpected};
-use crate::output::{Format, Output};
-use crate::watch;
+use crate::output::{Format, Output, on_one_line};
 
 /// A command on the model of a data directory.
-pub async fn of_data_dir(connection: &Connection, command: ModelCommand) -> Outcome {
+pub async fn of_data_dir(
+    connection: &Connection,
+    command: ModelCommand,
+    common: &Common,
+) -> Outcome {
     let message = match command {
-        ModelCommand::Status => {
+        ModelCommand::Use { model, when } => {
+            tell_override(connection, common);
+            ClientMessage::UseModel {
+                model: id_or_path(&model)?,
+                when: when.map(|when| match when {
+                    When::AfterRun => SwitchTime::AfterRun,
+                    When::Now => SwitchTime::Now,
+                }),
+            }
+        }
+        ModelCommand::Load => ClientMessage::LoadModel,
+        ModelCommand::Unload => ClientMessage::UnloadModel,
+        _ => {
+            tell_override(connection, common);
             let model = connection.overview().await?.model;
             return Ok(told(connection, &model));
         }
-        ModelCommand::Use { model, when } => ClientMessage::UseModel {
-            model: id_or_path(&model)?,
-            when: when.map(|when| match when {
-                When::AfterRun => SwitchTime::AfterRun,
-                When::Now => SwitchTime::Now,
-            }),
-        },
-        ModelCommand::Load => ClientMessage::LoadModel,
-        ModelCommand::Unload => ClientMessage::UnloadModel,
-        _ => return show(connection).await,
     };
+    let loads = message == ClientMessage::LoadModel;
     match connection.ask(message).await? {
-        ServerMessage::Model(model) => Ok(told(connection, &model)),
+        ServerMessage::Model(model) => {
+            if loads && connection.is_owner().await {
+                connection.output.say(
+                    "Nothing else has this data directory open, so the model is freed again when \
+                     this command ends. It stays loaded in an open window, or during `correx chat`.",
+                );
+            }
+            Ok(told(connection, &model))
+        }
         _ => Err(unexpected()),
+    }
+}
+
+/// Says that a file named for this process wins over what is chosen.
+fn tell_override(connection: &Connection, common: &Common) {
+    if let Some(file) = options(common, Loading::WhenNeeded).model {
+        connection.output.say(&format!(
+            "note: CORREX_MODEL (or --model) names {}; as long as it does, programs start with that \
+             file, whatever model was chosen.",
+            on_one_line(&file.display().to_string())
+        ));
     }
 }
 
@@ -69,41 +96,12 @@ fn told(connection: &Connection, model: &ModelView) -> Ending {
     }
 }
 
-/// Shows the model that is loaded here.
-pub async fn show(connection: &Connection) -> Outcome {
-    let model = with_checksum(connection).await?;
-    let output = &connection.output;
-    if output.format() == Format::Json {
-        output.object(&model);
-    } else {
-        output.result(&described(&model));
-    }
-    Ok(match model.state {
-        ModelState::Ready => Ending::Done,
-        _ => Ending::Failed,
-    })
-}
-
-/// The model with its file's checksum, which is computed in the background: waited for a while,
-/// and left out when the file is too large for that.
-async fn with_checksum(connection: &Connection) -> Result<ModelView, ProtocolError> {
-    let mut model = watch::model_ready(connection).await?;
-    for _ in 0..100 {
-        if model.sha256.is_some() {
-            break;
-        }
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-        model = watch::model_ready(connection).await?;
-    }
-    Ok(model)
-}
-
 fn described(model: &ModelView) -> String {
     let number = |value: Option<u64>| value.map(|value| value.to_string());
     let rows = [
         ("name", Some(model.name.clone())),
         ("state", Some(state(&model.state))),
-        ("file", Some(model.location.clone())),
+        ("file", Some(model.location.clone()).filter(|file| !file.is_empty())),
         ("architecture", model.architecture.clone()),
         ("quantization", model.quantization.clone()),
         ("device", model.device.clone()),
@@ -138,9 +136,7 @@ fn state(state: &ModelState) -> String {
 /// A command on a model file itself: no session, no data directory is opened.
 pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outcome {
     match command {
-        ModelCommand::Inspect { file } => {
-            inspection::inspect(&file_or_default(file, common)?, output)
-        }
+        ModelCommand::Inspect { model } => inspection::inspect(&file_named(model, common)?, output),
         ModelCommand::Fit { model, context } => fit(model, context, common, output),
         ModelCommand::Bench { file, prompt, reply, pre_tokenizer } => {
             let plan = BenchPlan { prompt, reply, threads: threads(common), pre_tokenizer };
@@ -218,20 +214,12 @@ struct Fit {
 }
 
 fn fit(model: Option<String>, context: Option<usize>, common: &Common, output: &Output) -> Outcome {
-    let catalogue = Catalogue::embedded().map_err(failed)?;
-    let known =
-        model.as_ref().and_then(|model| catalogue.models().iter().find(|entry| entry.id == *model));
-    let file = match (known, model) {
-        (Some(entry), _) => {
-            let data_dir = options(common, Loading::WhenNeeded).resolve_data_dir()?;
-            let program = std::env::current_exe().ok();
-            Locations::usual(None, &data_dir, program.as_deref())
-                .find(entry)
-                .map_err(|error| failed(&error).hint(error.hint()))?
-        }
-        (None, model) => file_or_default(model.map(PathBuf::from), common)?,
-    };
+    let file = file_named(model, common)?;
     let gguf = inspect(&file).map_err(failed)?;
+    if let Err(reasons) = support(&gguf) {
+        let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+        return Err(failed(format!("{}: {}", file.display(), reasons.join("; "))));
+    }
     let threads = threads(common).unwrap_or_else(compute_threads);
     let plan = memory_plan(&gguf, threads).map_err(failed)?;
     let machine = MachineMemory::now();
@@ -286,9 +274,13 @@ impl Fit {
             Some(tokens) => format!("{tokens} tokens of the model's {}", self.model_context),
             None => "none".to_owned(),
         };
+        let beyond = match self.context > self.model_context {
+            true => format!(", more than the {} that the model was made for", self.model_context),
+            false => String::new(),
+        };
         let rows = [
             ("file", self.file.display().to_string()),
-            ("context", format!("{} tokens", self.context)),
+            ("context", format!("{} tokens{beyond}", self.context)),
             ("weights", in_units(self.weights)),
             ("vocabulary", in_units(self.vocabulary)),
             ("cache", in_units(self.cache)),
@@ -362,6 +354,44 @@ fn chosen(pre_tokenizer: Option<&'static str>, common: &Common) -> Option<String
     pre_tokenizer.map(str::to_owned).or_else(|| {
         let data_dir = options(common, Loading::WhenNeeded).resolve_data_dir().ok()?;
         Settings::load(&data_dir).ok()?.model.pre_tokenizer
+    })
+}
+
+/// The file of the model that was named by id or path; of the one that is used, when none was.
+fn file_named(model: Option<String>, common: &Common) -> Result<PathBuf, ProtocolError> {
+    let Some(typed) = model else { return file_or_default(None, common) };
+    if Path::new(&typed).exists() {
+        return Ok(typed.into());
+    }
+    let data_dir = options(common, Loading::WhenNeeded).resolve_data_dir()?;
+    if let Ok(record) = Library::in_data_dir(&data_dir).get(&typed)
+        && let Some(path) = record.path()
+    {
+        return Ok(path.to_owned());
+    }
+    let catalogue = Catalogue::embedded().map_err(failed)?;
+    let entry = match typed.as_str() {
+        DEFAULT => Some(catalogue.default_model()),
+        id => catalogue.by_id(id),
+    };
+    let Some(entry) = entry else { return file_or_default(Some(typed.into()), common) };
+    let program = std::env::current_exe().ok();
+    Locations::usual(None, &data_dir, program.as_deref()).find(entry).map_err(|error| {
+        if entry.hub_file().is_none() {
+            return failed(&error).hint(error.hint());
+        }
+        let missing = not_here(entry);
+        match entry.about_memory() {
+            Some(memory) => ProtocolError {
+                message: format!(
+                    "{}; it takes about {} of memory for {ABOUT_CONTEXT} tokens",
+                    missing.message,
+                    in_units(memory)
+                ),
+                ..missing
+            },
+            None => missing,
+        }
     })
 }
 

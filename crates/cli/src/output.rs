@@ -229,9 +229,19 @@ pub fn safe(text: &str) -> String {
     text.chars().filter(|c| !c.is_control() || matches!(c, '\n' | '\t')).collect()
 }
 
+/// Text from outside for the middle of a line: what would break or change it is marked.
+pub fn on_one_line(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() { char::REPLACEMENT_CHARACTER } else { c }).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_from_outside_stays_on_its_line() {
+        assert_eq!(on_one_line("a\nb\tc\u{1b}[2Jd ü"), "a\u{fffd}b\u{fffd}c\u{fffd}[2Jd ü");
+    }
 
     #[test]
     fn what_a_model_writes_cannot_command_the_terminal() {

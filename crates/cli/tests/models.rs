@@ -5,6 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
+use correx_infrastructure::models::Library;
 use correx_infrastructure::models::testing::{TestHub, Trouble, small_model};
 use serde_json::Value;
 
@@ -211,4 +212,56 @@ mod real_model {
         assert!(text(&output.stderr).contains("its file stays"), "{}", text(&output.stderr));
         assert!(path.exists());
     }
+}
+
+#[test]
+fn a_model_is_named_by_its_id_wherever_one_is_asked_for() {
+    let given = given();
+    let fails = |args: &[&str], words: &[&str]| {
+        let output = given.correx(args);
+        assert_eq!(output.status.code(), Some(1), "{args:?}");
+        let said = text(&output.stderr);
+        for word in words {
+            assert!(said.contains(word), "{args:?} {word}: {said}");
+        }
+    };
+    let get = "correx model download qwen3-4b-q4_k_m";
+    fails(&["model", "inspect", "qwen3-4b-q4_k_m"], &["not here yet", get]);
+    fails(
+        &["model", "fit", "qwen3-4b-q4_k_m"],
+        &["not here yet", get, "of memory for 4096 tokens"],
+    );
+    fails(&["model", "use", "qwen3-4b-q4_k_m"], &["not here yet", get]);
+    fails(&["model", "delete", "qwen3-4b-q4_k_m", "--yes"], &["not here", "nothing to delete"]);
+    fails(&["model", "download", "nosuch"], &["\"nosuch\" names no model file"]);
+    assert!(given.hub.asked().is_empty());
+
+    let path = given.put("ein\nModell.gguf", &small_model(1000));
+    let path = path.to_str().unwrap();
+    fails(&["model", "delete", path, "--yes"], &["did not put it there"]);
+    let library = Library::in_data_dir(&given.dir.path().join("data"));
+    library.import(Path::new(path), Some("mine"), &|_| Ok(()), &mut |_| true).unwrap();
+    assert!(!text(&given.correx(&["model", "list"]).stdout).contains("ein\nModell"));
+    fails(&["model", "import", path, "--name", "other"], &["imported already, as mine"]);
+    fails(&["model", "delete", path, "--yes"], &["the model mine"]);
+    let inspected = json(&given.correx(&["model", "inspect", "mine", "--json"]));
+    assert_eq!(inspected["paths"][0], path);
+}
+
+#[test]
+fn looking_at_the_model_loads_nothing_and_says_what_is_wrong_with_the_choice() {
+    let given = given();
+    let data = given.dir.path().join("data");
+    fs::create_dir_all(&data).unwrap();
+    fs::write(data.join("settings.toml"), "[model]\nuse = \"nosuch\"\n").unwrap();
+    for command in ["show", "status"] {
+        let output = given.correx(&["model", command]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let said = text(&output.stdout);
+        assert!(said.contains("there is no model \"nosuch\""), "{said}");
+        assert!(said.contains("not loaded yet") && !said.contains("file  "), "{said}");
+    }
+    let mut command = given.command(&["model", "status"]);
+    let output = command.env("CORREX_MODEL", "/elsewhere/m.gguf").output().unwrap();
+    assert!(text(&output.stderr).contains("CORREX_MODEL"), "{}", text(&output.stderr));
 }

@@ -117,7 +117,7 @@ fn a_file_that_is_no_model_is_refused_by_what_it_is() {
     let path = dir.path().join("page.gguf");
     fs::write(&path, "<!DOCTYPE html><html><body>Not found</body></html>").unwrap();
     let path = path.to_str().unwrap();
-    for args in [&["model", "tokenize", path][..], &["model", "show", "--model", path]] {
+    for args in [&["model", "tokenize", path][..], &["model", "load", "--model", path]] {
         let output = with_input(dir.path(), args, "Hello");
         assert_eq!(output.status.code(), Some(1));
         let said = text(&output.stderr).to_lowercase();

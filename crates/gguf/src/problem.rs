@@ -44,13 +44,11 @@ pub enum Problem {
     },
     /// It is a web page.
     #[error(
-        "this is a web page, not a model: the download got an error page or needs a login. Delete it and download the model again"
+        "this is a web page, not a model. Choose another file; if it was downloaded as a model, the site answered with a page in its place"
     )]
     WebPage,
     /// It is a short text or a JSON object, as servers send in place of a file.
-    #[error(
-        "this is a text, not a model: the download got an error message (it begins with `{0}`). Delete it and download the model again"
-    )]
+    #[error("this is a text, not a model (it begins with `{0}`). Choose another file")]
     ErrorText(String),
     /// It is a pointer that a large-file store left in place of the file.
     #[error(

@@ -52,8 +52,11 @@ fn what_is_no_model_is_named_for_what_it_is() {
         (b"GGUF\0\0\0\x03\0\0\0\0\0\0\0\0", "big-endian"),
         (b"GGUF\0\0\0\x01\0\0\0\0\0\0\0\0", "big-endian"),
         (b"GGUF\0\0\0\0\0\0\0\0\0\0\0\0", "version 0"),
-        (b"\n{\"error\": \"Repository not found\"}", "error message (it begins with `{\"error"),
-        (b"Invalid username or password.", "error message"),
+        (
+            b"\n{\"error\": \"Repository not found\"}",
+            "a text, not a model (it begins with `{\"error",
+        ),
+        (b"Invalid username or password.", "a text, not a model"),
         (b"\x10\x02\0\0\0\0\0\0{\"__metadata__\":{}}", "safetensors"),
         (b"\x1f\x8b\x08\0\0\0", "compressed"),
         (b"\x7fELF\x02\x01", "not a GGUF"),

@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use correx_candle::memory::Overcommit;
+use correx_candle::memory::{LEAST_CONTEXT, Overcommit};
 use correx_inference::ThinkingMode;
 use correx_orchestration::{OrchestratorConfig, StageThinking};
 use correx_router::RouterConfig;
@@ -234,14 +234,21 @@ impl Settings {
         };
         let settings: Self = toml::from_str(text).map_err(|error| {
             let at = error.span().map_or(0, |span| span.start);
-            mistake(at, error.message().trim_end().to_owned())
+            mistake(at, in_peoples_words(error.message().trim_end()))
         })?;
+        if let Some(context) = settings.model.context.filter(|context| *context < LEAST_CONTEXT) {
+            let at = text.find("context").unwrap_or(0);
+            let why = "there would be no room for a question and its answer";
+            return Err(mistake(
+                at,
+                format!("context must be at least {LEAST_CONTEXT} tokens, not {context}: {why}"),
+            ));
+        }
         let least_one = [
             ("keep_last", settings.router.keep_last),
             ("token_budget", settings.router.token_budget),
             ("reply_reserve", settings.router.reply_reserve),
             ("threads", settings.model.threads.unwrap_or(1)),
-            ("context", settings.model.context.unwrap_or(1)),
         ];
         for (key, value) in least_one {
             if value == 0 {
@@ -288,6 +295,25 @@ fn write_whole(path: &Path, text: &str) -> io::Result<()> {
     file.write_all(text.as_bytes())?;
     file.sync_all()?;
     fs::rename(&beside, path)
+}
+
+/// The words of the library that reads TOML, without the names of types.
+fn in_peoples_words(message: &str) -> String {
+    let mut words = message.to_owned();
+    for (of_the_program, of_people) in [
+        ("expected usize", "expected a whole number from 0 on"),
+        ("expected u32", "expected a whole number from 0 on"),
+        ("expected u64", "expected a whole number from 0 on"),
+        ("expected a boolean", "expected true or false"),
+        ("expected struct ", "expected a table, "),
+        ("expected path string", "expected a path in quotes"),
+        ("expected a string", "expected a text in quotes"),
+        ("invalid type: ", "this cannot be here: "),
+        ("invalid value: ", "this cannot be here: "),
+    ] {
+        words = words.replace(of_the_program, of_people);
+    }
+    words
 }
 
 /// Line and column, from 1, of a byte in `text`.
@@ -404,7 +430,9 @@ mod tests {
         let path = dir.path().join(SETTINGS_FILE);
         for (text, line, column, word) in [
             ("[router]\nkeep_lats = 3\n", 2, 1, "keep_lats"),
-            ("[router]\nkeep_last = \"six\"\n", 2, 13, "invalid type"),
+            ("[router]\nkeep_last = \"six\"\n", 2, 13, "a whole number"),
+            ("[model]\nthreads = -1\n", 2, 11, "a whole number"),
+            ("[model]\ncontext = 1\n", 2, 1, "context must be at least 1024 tokens, not 1"),
             ("[router\n", 1, 8, ""),
             ("\n[model]\nthreads = 0\n", 3, 1, "at least 1"),
         ] {

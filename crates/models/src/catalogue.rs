@@ -14,6 +14,9 @@ pub struct Catalogue {
     default: usize,
 }
 
+/// The context, in tokens, for which [`ModelEntry::about_memory`] is.
+pub const ABOUT_CONTEXT: u32 = 4096;
+
 /// What is known of one model.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -110,7 +113,7 @@ impl ModelEntry {
     }
 
     /// Bytes of memory that it takes, roughly, before its header is here to be measured: the
-    /// weights once, a sixth for keys and values of about 4,000 tokens, and 150 MB to work in.
+    /// weights once, a sixth for keys and values of [`ABOUT_CONTEXT`] tokens, and 150 MB to work in.
     pub fn about_memory(&self) -> Option<u64> {
         self.about_bytes().map(|bytes| bytes + bytes / 6 + 150_000_000)
     }

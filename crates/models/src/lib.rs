@@ -21,7 +21,7 @@ pub mod locate;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 
-pub use catalogue::{Catalogue, CatalogueError, ModelEntry, ModelSource, SizeClass};
+pub use catalogue::{ABOUT_CONTEXT, Catalogue, CatalogueError, ModelEntry, ModelSource, SizeClass};
 pub use download::{Download, DownloadError, Downloads};
 pub use hub::{HubFile, HubSettings};
 pub use library::{Installed, Library};

@@ -128,3 +128,8 @@ export function stageNotes(run: RunView, stage: StageView): { note: NoteView; fa
 export function capital(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
+
+/** A message as a sentence: names, quotations and commands at its beginning stay as they are. */
+export function sentence(text: string): string {
+  return /^[a-z]+[ ,']/.test(text) ? capital(text) : text;
+}

@@ -98,6 +98,9 @@ struct Kind {
     begins: Begins,
 }
 
+/// The key of the rule that splits text.
+const PRE: &str = "tokenizer.ggml.pre";
+
 impl Kind {
     fn of(gguf: &Gguf, pre_tokenizer: Option<&str>) -> Result<Self, VocabularyError> {
         let rule = match gguf.text("tokenizer.ggml.model").unwrap_or("(none)") {
@@ -111,7 +114,11 @@ impl Kind {
                 });
             }
             "gpt2" => {
-                let named = gguf.text("tokenizer.ggml.pre").filter(|name| !name.is_empty());
+                let named = gguf.text(PRE).filter(|name| !name.is_empty());
+                let is_text = |value: &correx_gguf::Value| value.as_str().is_some();
+                if pre_tokenizer.is_none() && !gguf.metadata.get(PRE).is_none_or(is_text) {
+                    return Err(VocabularyError::Damaged(format!("`{PRE}` is no text")));
+                }
                 pre::rule(pre_tokenizer.or(named).unwrap_or("default"))?
             }
             "gemma4" => pre::rule(pre_tokenizer.unwrap_or("gemma4"))?,

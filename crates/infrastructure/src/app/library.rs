@@ -4,12 +4,14 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use correx_models::download::{Download, KeepPart, Leftover, leftovers};
+use correx_models::library::LibraryError;
 use correx_models::{DownloadError, found};
 use correx_protocol::{
     DeletionView, DownloadView, ErrorCode, LibraryView, PartFate, ProtocolError, ServerMessage,
 };
 
 use super::App;
+use crate::engine::DEFAULT;
 use crate::failure::Failure;
 use crate::holdings::{self, Holdings};
 use crate::pushes::Pushes;
@@ -120,9 +122,13 @@ impl App {
             }));
         }
         let (holdings, wanted) = (self.inner.holdings.clone(), id.to_owned());
-        let removal = reading(move || holdings.library.removal(&wanted))
-            .await?
-            .map_err(|error| holdings::library_failure(&error))?;
+        let removal = reading(move || {
+            holdings
+                .library
+                .removal(&wanted)
+                .map_err(|error| not_deleted(&holdings, &wanted, &error))
+        })
+        .await??;
         let used_by = self.users_of(id, removal.installed.path());
         Ok(ServerMessage::Deletion(holdings::deletion(&removal, used_by)))
     }
@@ -144,11 +150,12 @@ impl App {
             return Ok(ServerMessage::Done);
         }
         let (holdings, wanted) = (self.inner.holdings.clone(), id.to_owned());
-        let path = reading(move || holdings.library.get(&wanted))
-            .await?
-            .map_err(|error| holdings::library_failure(&error))?
-            .path()
-            .map(Path::to_owned);
+        let path = reading(move || {
+            holdings.library.get(&wanted).map_err(|error| not_deleted(&holdings, &wanted, &error))
+        })
+        .await??
+        .path()
+        .map(Path::to_owned);
         if self.is_loaded(path.as_deref()) {
             let error = ProtocolError::new(
                 ErrorCode::WrongState,
@@ -227,6 +234,37 @@ fn orphans(holdings: &Holdings) -> Vec<Leftover> {
 
 fn orphan(holdings: &Holdings, path: &str) -> Option<Leftover> {
     orphans(holdings).into_iter().find(|left| left.part == Path::new(path))
+}
+
+/// Why a model that the library does not know is not deleted.
+fn not_deleted(holdings: &Holdings, wanted: &str, error: &LibraryError) -> ProtocolError {
+    let entry = match wanted {
+        DEFAULT => Some(holdings.catalogue.default_model()),
+        id => holdings.catalogue.by_id(id),
+    };
+    let path = entry.and_then(|entry| holdings.path_of(&entry.id));
+    let message = match (error, entry, path) {
+        (LibraryError::Unknown(_), Some(entry), Some(_)) => {
+            format!("{} came with the program, so it is not deleted", entry.name)
+        }
+        (LibraryError::Unknown(_), Some(entry), None) => {
+            format!("{} is not here, so there is nothing to delete", entry.name)
+        }
+        (LibraryError::Unknown(_), None, _) if Path::new(wanted).is_file() => {
+            let known = holdings.library.by_path(Path::new(wanted));
+            let message = match known {
+                Some(known) => format!("this file is the model {}", known.id),
+                None => "this file is the person's own: Correx did not put it there, so it is not \
+                         deleted"
+                    .to_owned(),
+            };
+            return ProtocolError::new(ErrorCode::WrongState, message)
+                .kept("Nothing was changed.")
+                .hint("Models are deleted by their ids; `correx model list` names them.");
+        }
+        _ => return holdings::library_failure(error),
+    };
+    ProtocolError::new(ErrorCode::WrongState, message).kept("Nothing was changed.")
 }
 
 fn same_file(a: &Path, b: &Path) -> bool {

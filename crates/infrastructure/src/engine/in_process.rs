@@ -48,15 +48,26 @@ impl InProcess {
                         path: first_file(&record).ok_or_else(|| unknown(id))?,
                     });
                 }
-                (None, Some(entry)) => self.installed(entry),
+                (None, Some(entry)) => match self.installed(entry) {
+                    Err(_) if entry.hub_file().is_some() => return Err(not_here(entry)),
+                    found => found,
+                },
                 (None, None) => return Err(unknown(id)),
             },
             Chosen::File(file) => Locations { named: Some(file.clone()), folders: Vec::new() }
                 .find(catalogue.default_model()),
         }
         .map_err(|error| failed(error.to_string()).hint(error.hint()))?;
-        let name = known_name(&catalogue, &path).unwrap_or_else(|| file_name(&path));
+        let name = self.name_of(&catalogue, &path);
         Ok(Candidate { chosen: chosen.clone(), name, path })
+    }
+
+    /// What the file at `path` is called everywhere: its name in the catalogue, else the one that
+    /// it was imported under, else its own. Files name themselves oddly inside.
+    fn name_of(&self, catalogue: &Catalogue, path: &Path) -> String {
+        known_name(catalogue, path)
+            .or_else(|| self.library.by_path(path).map(|record| record.name))
+            .unwrap_or_else(|| file_name(path))
     }
 
     fn record(&self, id: &str) -> Option<Installed> {
@@ -89,7 +100,7 @@ impl ModelSource for InProcess {
                     Some(record) => record.name,
                     None => catalogue.by_id(id)?.name.clone(),
                 },
-                Chosen::File(file) => known_name(&catalogue, file)?,
+                Chosen::File(file) => self.name_of(&catalogue, file),
             })
         };
         known().unwrap_or_else(|| match chosen {
@@ -97,6 +108,10 @@ impl ModelSource for InProcess {
             Chosen::Id(id) => id.clone(),
             Chosen::File(file) => file_name(file),
         })
+    }
+
+    fn place(&self, chosen: &Chosen) -> Result<PathBuf, ProtocolError> {
+        self.candidate(chosen).map(|candidate| candidate.path)
     }
 
     fn list(&self, used: &Chosen) -> Vec<ModelChoice> {
@@ -141,7 +156,7 @@ impl ModelSource for InProcess {
                 }
                 choices.push(ModelChoice {
                     id: shown.clone(),
-                    name: file_name(&path),
+                    name: self.name_of(&catalogue, &path),
                     bytes: path.metadata().map_or(0, |file| file.len()),
                     in_use: is_used(&path),
                     path: Some(shown),
@@ -188,8 +203,7 @@ impl ModelSource for InProcess {
         report: &dyn Fn(f32),
     ) -> Result<LoadedModel, ProtocolError> {
         let candidate = self.candidate(chosen)?;
-        // A known file goes by its name in the catalogue; files name themselves oddly.
-        let name = known_name(&catalogue()?, &candidate.path);
+        let name = Some(candidate.name);
         let options = LoadOptions { name, cancel: cancel.clone(), ..self.options(0) };
         let provider = CandleProvider::load(&candidate.path, options, |progress| {
             report((progress.done as f64 / progress.total.max(1) as f64) as f32);
@@ -237,6 +251,12 @@ fn first_file(record: &Installed) -> Option<PathBuf> {
 fn known_name(catalogue: &Catalogue, path: &Path) -> Option<String> {
     let size = path.metadata().map_or(0, |file| file.len());
     catalogue.by_file(&file_name(path), size).map(|model| model.name.clone())
+}
+
+/// What is said of a model of the catalogue that was not downloaded yet.
+pub fn not_here(entry: &ModelEntry) -> ProtocolError {
+    ProtocolError::new(ErrorCode::NotFound, format!("{} is not here yet", entry.name))
+        .hint(format!("Get it with `correx model download {}`.", entry.id))
 }
 
 fn unknown(typed: &str) -> ProtocolError {

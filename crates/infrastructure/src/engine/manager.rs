@@ -68,7 +68,7 @@ enum Slot {
 impl ModelManager {
     /// A manager that has loaded nothing yet, for the model `chosen`.
     pub fn new(source: Box<dyn ModelSource>, chosen: Chosen) -> Self {
-        let view = view::absent_model(LOADING, source.name(&chosen));
+        let view = absent(&*source, &chosen);
         let loading = InferenceCancellationToken::new();
         let inner = Inner {
             source,
@@ -153,8 +153,7 @@ impl ModelManager {
         let cancel = inner.wanted().renewed();
         if matches!(*inner.slot.borrow(), Slot::Empty) {
             // Nobody needed a model yet: the next use loads this one.
-            let name = inner.source.name(&chosen);
-            inner.view.send_replace(view::absent_model(LOADING, name));
+            inner.view.send_replace(absent(&*inner.source, &chosen));
             inner.wanted().chosen = chosen;
             return Ok(());
         }
@@ -162,7 +161,7 @@ impl ModelManager {
         let was_in_use = inner.free();
         inner.slot.send_replace(Slot::Loading);
         inner.view.send_modify(|view| {
-            *view = view::absent_model(LOADING, inner.source.name(&chosen));
+            *view = absent(&*inner.source, &chosen);
         });
         let error = match inner.load(&chosen, &cancel) {
             Ok(()) => {
@@ -172,7 +171,7 @@ impl ModelManager {
             Err(error) => error,
         };
         let name = inner.source.name(&before);
-        inner.view.send_replace(view::absent_model(LOADING, name.clone()));
+        inner.view.send_replace(absent(&*inner.source, &before));
         if !was_in_use || cancel.is_cancelled() {
             inner.settle(Slot::Unloaded);
             return Err(error.kept(format!("{name} stays in use; the next message loads it.")));
@@ -538,6 +537,15 @@ fn not_to_be_had(model: Option<&str>, error: &ProtocolError) -> RoutingError {
     match model {
         Some(model) => RoutingError::Model { model: model.to_owned(), problem },
         None => RoutingError::Load(problem),
+    }
+}
+
+/// What is known of a model before it is loaded.
+fn absent(source: &dyn ModelSource, chosen: &Chosen) -> ModelView {
+    let view = view::absent_model(LOADING, source.name(chosen));
+    match source.place(chosen) {
+        Ok(path) => ModelView { location: path.display().to_string(), ..view },
+        Err(error) => ModelView { notice: Some(in_one_line(&error)), ..view },
     }
 }
 

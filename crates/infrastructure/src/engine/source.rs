@@ -56,6 +56,11 @@ pub trait ModelSource: Send + Sync {
     /// What `chosen` is called until its file says it.
     fn name(&self, chosen: &Chosen) -> String;
 
+    /// Where the file of `chosen` lies, or why it is not to be found.
+    fn place(&self, _chosen: &Chosen) -> Result<PathBuf, ProtocolError> {
+        Ok(PathBuf::new())
+    }
+
     /// Every model that can be used or got; `used` is the one that is used now.
     fn list(&self, used: &Chosen) -> Vec<ModelChoice>;
 

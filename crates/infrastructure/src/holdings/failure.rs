@@ -8,9 +8,10 @@ use correx_protocol::{ErrorCode, ProtocolError};
 pub(crate) fn download(error: &DownloadError, kept: Option<String>) -> ProtocolError {
     let code = match error {
         DownloadError::Offline => ErrorCode::WrongState,
-        DownloadError::Unknown(_) | DownloadError::NotFound(_) | DownloadError::NotOnHub(_) => {
-            ErrorCode::NotFound
-        }
+        DownloadError::Unknown(_)
+        | DownloadError::NotFound(_)
+        | DownloadError::Name(_)
+        | DownloadError::NotOnHub(_) => ErrorCode::NotFound,
         DownloadError::Unsuitable { .. } | DownloadError::NotAModel { .. } => ErrorCode::Model,
         DownloadError::DiskFull { .. } | DownloadError::File { .. } => ErrorCode::Storage,
         DownloadError::GaveUp { last, .. } => return gave_up(error, last, kept),
@@ -35,7 +36,7 @@ pub(crate) fn import(error: &ImportError) -> ProtocolError {
     let code = match error {
         _ if error.is_missing() => ErrorCode::NotFound,
         ImportError::NoModel(_) | ImportError::Unsuitable { .. } => ErrorCode::Model,
-        ImportError::Stopped => ErrorCode::WrongState,
+        ImportError::Stopped | ImportError::Named { .. } => ErrorCode::WrongState,
         ImportError::Library(_) => ErrorCode::Storage,
     };
     ProtocolError::new(code, error.to_string()).kept("Nothing was changed.")

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use correx_events::{
-    CapturedInput, FailureReason, NoteScope, PauseReason, StageId, StagePlan, Timestamp,
+    BlobHash, CapturedInput, FailureReason, NoteScope, PauseReason, StageId, StagePlan, Timestamp,
 };
 use correx_protocol::{
     AppliedView, ArtifactView, AttemptView, InputView, NoteView, QuestionView, RunView,
@@ -176,7 +176,8 @@ fn draft(draft: &DraftRecord) -> AttemptView {
     AttemptView {
         attempt: draft.attempt,
         reason,
-        draft: draft.draft.clone(),
+        // An attempt that only thought has written nothing that could be looked at.
+        draft: draft.draft.clone().filter(|hash| *hash != BlobHash::of(b"")),
         thinking: draft.thinking.as_ref().map(thought),
     }
 }
@@ -231,9 +232,9 @@ fn time(time: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use correx_events::{
-        BlobHash, EventId, EventMetadata, EventPayload, NoteId, OrchestrationPaused,
-        SessionCreated, StageKind, StageRestarted, StageStarted, SteeringNoteAdded,
-        SteeringNoteApplied, StoredEvent, WorkflowRef, WorkflowStarted,
+        EventId, EventMetadata, EventPayload, NoteId, OrchestrationPaused, SessionCreated,
+        StageKind, StageRestarted, StageStarted, SteeringNoteAdded, SteeringNoteApplied,
+        StoredEvent, WorkflowRef, WorkflowStarted,
     };
     use correx_sessions::{Reducer, RunReducer};
     use correx_store::Shelf;

@@ -108,10 +108,10 @@ impl Downloads {
             return match revision {
                 None => Ok(file),
                 Some(revision) => HubFile::new(file.repo(), file.file(), Some(revision))
-                    .map_err(|error| DownloadError::NotFound(error.to_string())),
+                    .map_err(|error| DownloadError::Name(error.to_string())),
             };
         }
-        HubFile::parse(text, revision).map_err(|error| DownloadError::NotFound(error.to_string()))
+        HubFile::parse(text, revision).map_err(|error| DownloadError::Name(error.to_string()))
     }
 
     /// Starts to download `file`, or goes on with it; the returned name is the same every time.

@@ -29,6 +29,12 @@ pub enum DownloadError {
         /// What the system said.
         reason: String,
     },
+    /// Its name leads nowhere: most likely there is no connection at all.
+    #[error("{host} could not be found: no connection?")]
+    NoConnection {
+        /// Who was to be asked.
+        host: String,
+    },
     /// Nothing came for too long.
     #[error("nothing came from {host} for {} seconds", .silence.as_secs())]
     Stalled {
@@ -48,6 +54,9 @@ pub enum DownloadError {
     /// No such file, revision or repository.
     #[error("the hub has no {0}")]
     NotFound(String),
+    /// What was typed names no model.
+    #[error("{0}")]
+    Name(String),
     /// A licence is to be accepted first, or a person to be named.
     #[error("{repo} is given only to people who have accepted its licence")]
     Gated {
@@ -158,11 +167,20 @@ impl DownloadError {
         matches!(
             self,
             Self::Unreachable { .. }
+                | Self::NoConnection { .. }
                 | Self::Stalled { .. }
                 | Self::BrokeOff { .. }
                 | Self::TooMany { .. }
                 | Self::Server { .. }
         )
+    }
+
+    /// How often it is tried at the most where `usual` is usual.
+    pub(super) fn most_tries(&self, usual: u32) -> u32 {
+        match self {
+            Self::NoConnection { .. } => usual.min(2),
+            _ => usual,
+        }
     }
 
     /// How long the server asks to wait.
@@ -180,12 +198,15 @@ impl DownloadError {
             Self::Offline => "Unset HF_HUB_OFFLINE to download.".into(),
             Self::Endpoint(_) => "Check HF_ENDPOINT, or unset it.".into(),
             Self::NotOnHub(_) => "The default model comes with `cargo xtask setup`.".into(),
-            Self::Unknown(_) | Self::NotFound(_) => {
+            Self::Unknown(_) | Self::NotFound(_) | Self::Name(_) => {
                 "`correx model list` names the models; check the spelling of repository, file and \
                  revision."
                     .into()
             }
-            Self::Unreachable { .. } | Self::Stalled { .. } | Self::BrokeOff { .. } => {
+            Self::Unreachable { .. }
+            | Self::NoConnection { .. }
+            | Self::Stalled { .. }
+            | Self::BrokeOff { .. } => {
                 "Check the connection (and HTTPS_PROXY, if one is needed), then go on with the same \
                  command."
                     .into()
@@ -229,5 +250,19 @@ pub fn megabytes(bytes: u64) -> String {
     match UNITS.iter().find(|(unit, _)| bytes >= *unit) {
         Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / *unit as f64),
         None => format!("{bytes} bytes"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_that_leads_nowhere_is_tried_twice_at_the_most() {
+        let nowhere = DownloadError::NoConnection { host: "h".into() };
+        assert_eq!((nowhere.most_tries(6), nowhere.most_tries(1)), (2, 1));
+        assert!(nowhere.is_passing() && nowhere.to_string().contains("no connection"));
+        let silent = DownloadError::Unreachable { host: "h".into(), reason: String::new() };
+        assert_eq!(silent.most_tries(6), 6);
     }
 }

@@ -217,6 +217,14 @@ fn next(url: &Url, response: &Response) -> Result<Url, DownloadError> {
 
 /// The innermost reason: what a person can do something about.
 fn unreachable(url: &Url, error: &reqwest::Error) -> DownloadError {
+    let mut reason: Option<&dyn std::error::Error> = Some(error);
+    while let Some(now) = reason {
+        // The one thing that the layers below say of a name that cannot be resolved.
+        if now.to_string().starts_with("dns error") {
+            return DownloadError::NoConnection { host: host(url) };
+        }
+        reason = now.source();
+    }
     DownloadError::Unreachable { host: host(url), reason: innermost(error) }
 }
 

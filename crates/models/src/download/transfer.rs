@@ -173,7 +173,9 @@ impl Transfer<'_> {
         if !error.is_passing() {
             return Err(error.into());
         }
-        let Some(wait) = tries.fail(at, error.asked_wait(), self.patience) else {
+        let most = error.most_tries(self.patience.tries);
+        let wait = tries.fail(at, error.asked_wait(), self.patience);
+        let Some(wait) = wait.filter(|_| tries.failed() < most) else {
             let last = Box::new(error);
             return Err(match tries.failed() {
                 0 | 1 => *last,
@@ -181,7 +183,7 @@ impl Transfer<'_> {
             }
             .into());
         };
-        let (failed, of) = (tries.failed(), self.patience.tries);
+        let (failed, of) = (tries.failed(), most);
         self.report.phase(Phase::Retrying { error, failed, of, wait });
         tokio::select! {
             () = self.stop.cancelled() => Err(Ended::Stopped),
@@ -249,12 +251,12 @@ impl Transfer<'_> {
             }
             Err(ended) => {
                 let useless = match &ended {
-                    Ended::Failed(DownloadError::NotAModel { .. }) => part.written() == 0,
                     Ended::Failed(
                         DownloadError::Unsuitable { .. } | DownloadError::Different { .. },
                     )
                     | Ended::Changed => true,
-                    _ => false,
+                    // Nothing came: nothing is left lying.
+                    _ => part.written() == 0,
                 };
                 let written = part.written();
                 drop(part);

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use super::records::{LibraryError, sha256_of};
+use super::records::{LibraryError, sha256_of, slug};
 use super::{Installed, InstalledFile, Library, Origin};
 use crate::download::Check;
 
@@ -22,6 +22,17 @@ pub enum ImportError {
         path: PathBuf,
         /// Why.
         reason: String,
+    },
+    /// It has another name already.
+    #[error(
+        "{} is imported already, as {id}. Forget that first (`correx model delete {id}`; the file stays), or leave the name out",
+        path.display()
+    )]
+    Named {
+        /// The file.
+        path: PathBuf,
+        /// The id that it has.
+        id: String,
     },
     /// It was stopped.
     #[error("the import was stopped")]
@@ -45,6 +56,11 @@ impl Library {
         // A relative path would mean something else tomorrow.
         let path = std::path::absolute(path).map_err(LibraryError::file(path))?;
         let gguf = correx_gguf::inspect(&path)?;
+        if let (Some(name), Some(earlier)) = (name, self.by_path(&gguf.path))
+            && slug(name) != earlier.id
+        {
+            return Err(ImportError::Named { path, id: earlier.id });
+        }
         check(&gguf).map_err(|reason| ImportError::Unsuitable { path: path.clone(), reason })?;
         let mut files = Vec::new();
         let mut done = 0;
@@ -109,6 +125,11 @@ mod tests {
         assert_eq!(installed.id, "mein-modell-ü");
         assert_eq!(library.list(), std::slice::from_ref(&installed));
         assert_eq!(import(&library, &path).unwrap(), installed, "twice is once");
+        let named = |name| library.import(&path, Some(name), &|_| Ok(()), &mut |_| true);
+        let refused = named("Another").unwrap_err();
+        assert!(refused.to_string().contains("already, as mein-modell-ü"), "{refused}");
+        assert_eq!(named("Mein Modell ü").unwrap().id, installed.id);
+        library.put(&installed).unwrap();
         let copies: Vec<_> = fs::read_dir(dir.path().join("data/models")).unwrap().collect();
         assert_eq!(copies.len(), 1, "only the records");
     }

@@ -203,7 +203,7 @@ pub(super) fn sha256_of(path: &Path, on: &mut dyn FnMut() -> bool) -> io::Result
 }
 
 /// An id from a text: letters, digits and `.`, `_`, `-`, nothing else.
-fn slug(text: &str) -> String {
+pub(super) fn slug(text: &str) -> String {
     let mut slug = String::new();
     for c in text.chars().flat_map(char::to_lowercase) {
         match c {

@@ -82,3 +82,13 @@ async fn a_hub_that_cannot_be_reached_is_named() {
     assert!(matches!(**last, DownloadError::Unreachable { .. }), "{last}");
     assert!(error.to_string().contains(&free.to_string()));
 }
+
+#[tokio::test]
+async fn a_download_of_which_nothing_came_leaves_nothing() {
+    let given = given();
+    given.hub.trouble([Trouble::Status(404, vec![])]);
+    let (error, download) = given.failed().await;
+    assert_eq!(download.done, 0, "{error}");
+    assert!(given.left().is_empty(), "{:?}", given.left());
+    given.whole().await;
+}

@@ -197,6 +197,10 @@ fn an_added_space_belongs_to_what_follows_and_bytes_to_their_character() {
 #[test]
 fn a_rule_that_is_not_known_is_refused_unless_another_is_chosen() {
     let recorded = Recorded::pairs();
+    let odd = recorded.gguf(|writer| writer.entry("tokenizer.ggml.pre", 7u32));
+    let error = Vocabulary::from_gguf(&odd).err().unwrap().to_string();
+    assert!(error.contains("`tokenizer.ggml.pre` is no text"), "{error}");
+    assert!(Vocabulary::from_gguf_with(&odd, Some("qwen2")).is_ok());
     let gguf = recorded.gguf(|writer| writer.entry("tokenizer.ggml.pre", "brand-new"));
     let message = Vocabulary::from_gguf(&gguf).err().unwrap().to_string();
     assert!(message.contains("`brand-new`") && message.contains("--pre-tokenizer"), "{message}");
