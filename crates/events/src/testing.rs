@@ -5,15 +5,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use jiff::Timestamp;
 
 use crate::{
-    ApprovalDenied, ApprovalGranted, ApprovalRequested, ArtifactName, ArtifactProduced, BlobHash,
-    CapturedInput, Clock, ContextAssembled, ContextEntryRecord, EffectDone, EffectIntended,
-    EffectKind, EffectOutcome, EntryFate, EventId, EventMetadata, EventPayload, FailureReason,
-    IdSource, InferenceCompleted, InputKind, InputsCaptured, MapPieceCompleted, NoteId, NoteScope,
-    OrchestrationPaused, OrchestrationResumed, PauseReason, PolicyDenied, SessionCreated,
-    SessionId, StageAttemptRefused, StageCancelled, StageCompleted, StageFailed, StageId,
-    StageKind, StagePlan, StageRestarted, StageStarted, SteeringNoteAdded, SteeringNoteApplied,
+    ApprovalCause, ApprovalDenied, ApprovalGranted, ApprovalRequested, ArtifactName,
+    ArtifactProduced, BlobHash, CapturedInput, Clock, ContextAssembled, ContextEntryRecord,
+    EffectDone, EffectIntended, EffectKind, EffectOutcome, EntryFate, EventId, EventMetadata,
+    EventPayload, FailureReason, IdSource, InferenceCompleted, InputKind, InputsCaptured,
+    MapPieceCompleted, NoteId, NoteScope, OrchestrationPaused, OrchestrationResumed, PauseReason,
+    PieceRef, PolicyDecided, PolicyDenied, PolicyVerdict, SessionCreated, SessionId,
+    StageAttemptRefused, StageCancelled, StageCompleted, StageFailed, StageId, StageKind,
+    StagePlan, StageRestarted, StageSkipped, StageStarted, SteeringNoteAdded, SteeringNoteApplied,
     SteeringNoteWithdrawn, StoredEvent, WorkflowCompleted, WorkflowFailed, WorkflowRef,
-    WorkflowStarted,
+    WorkflowRerun, WorkflowStarted,
 };
 
 /// A clock that always tells the same time.
@@ -112,6 +113,7 @@ fn after(sample: Option<&EventPayload>) -> Option<EventPayload> {
             validator: "max_words".into(),
             message: "412 words, 150 allowed".into(),
             draft: BlobHash::of(b"a draft refused"),
+            piece: Some(PieceRef { round: 0, piece: 3, pieces: 12 }),
         }
         .into(),
         Some(P::StageAttemptRefused(_)) => MapPieceCompleted {
@@ -120,6 +122,9 @@ fn after(sample: Option<&EventPayload>) -> Option<EventPayload> {
             piece: 0,
             pieces: 12,
             result: BlobHash::of(b"a piece"),
+            round: Some(1),
+            input: Some(BlobHash::of(b"a piece's text")),
+            output_tokens: Some(40),
         }
         .into(),
         Some(P::MapPieceCompleted(_)) => ArtifactProduced {
@@ -137,6 +142,7 @@ fn after(sample: Option<&EventPayload>) -> Option<EventPayload> {
             stage_id: stage("check"),
             prompt: "Send this e-mail?".into(),
             artifact: Some(BlobHash::of(b"an e-mail")),
+            cause: ApprovalCause::Policy,
         }
         .into(),
         Some(P::ApprovalRequested(_)) => {
@@ -158,6 +164,7 @@ fn after(sample: Option<&EventPayload>) -> Option<EventPayload> {
             content: "Écris en français, \"s'il te plaît\" 🙂\nShort sentences.".into(),
             stage_id: Some(stage("summary")),
             scope: NoteScope::Onward,
+            replaces: Some(NoteId::new("note-0")),
         }
         .into(),
         Some(P::SteeringNoteAdded(_)) => SteeringNoteApplied {
@@ -174,6 +181,9 @@ fn after(sample: Option<&EventPayload>) -> Option<EventPayload> {
             stage_id: stage("publish"),
             kind: EffectKind::Write,
             target: "summary.md".into(),
+            attempt: Some(1),
+            content: Some(BlobHash::of(b"a summary")),
+            before: Some(BlobHash::of(b"an older summary")),
         }
         .into(),
         Some(P::EffectIntended(_)) => EffectDone {
@@ -182,7 +192,25 @@ fn after(sample: Option<&EventPayload>) -> Option<EventPayload> {
             outcome: EffectOutcome::Failed { message: "the disk is full".into() },
         }
         .into(),
-        Some(P::EffectDone(_) | P::Unknown(_)) => return None,
+        Some(P::EffectDone(_)) => StageSkipped {
+            stage_id: stage("tell"),
+            reason: "inputs.tell == \"yes\"".into(),
+            next_stage: Some(stage("publish")),
+        }
+        .into(),
+        Some(P::StageSkipped(_)) => WorkflowRerun {
+            from_stage: stage("summary"),
+            stages: vec![stage("summary"), stage("publish")],
+        }
+        .into(),
+        Some(P::WorkflowRerun(_)) => PolicyDecided {
+            stage_id: stage("publish"),
+            action: "write summary.md".into(),
+            verdict: PolicyVerdict::NeedsApproval,
+            rule: "the default policy".into(),
+        }
+        .into(),
+        Some(P::PolicyDecided(_) | P::Unknown(_)) => return None,
     })
 }
 
@@ -220,7 +248,12 @@ fn inputs_captured() -> EventPayload {
 }
 
 fn workflow_started() -> EventPayload {
-    let plan = |id: &str, title: &str, kind| StagePlan { id: stage(id), title: title.into(), kind };
+    let plan = |id: &str, title: &str, kind| StagePlan {
+        id: stage(id),
+        title: title.into(),
+        kind,
+        needs: Some(vec![stage("before")]),
+    };
     WorkflowStarted {
         workflow: "meeting".into(),
         stages: vec![
@@ -254,6 +287,8 @@ fn context_assembled() -> EventPayload {
         prompt_tokens: 52,
         budget_limit: 3_584,
         prompt_ids: BlobHash::of(b"ids"),
+        piece: Some(PieceRef { round: 0, piece: 3, pieces: 12 }),
+        judges: true,
     }
     .into()
 }
@@ -279,6 +314,8 @@ fn inference_completed() -> EventPayload {
         seed: u64::MAX,
         device: "CPU (2 threads)".into(),
         finish_reason: "stop".into(),
+        piece: Some(PieceRef { round: 0, piece: 3, pieces: 12 }),
+        judges: true,
     }
     .into()
 }

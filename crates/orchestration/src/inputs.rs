@@ -238,6 +238,8 @@ fn wanted(kind: InputKind) -> &'static str {
         InputKind::Text => "a text or a file",
         InputKind::File => "a file",
         InputKind::Folder => "a folder of files",
+        InputKind::Choice => "one of its choices",
+        InputKind::Number => "a number",
     }
 }
 

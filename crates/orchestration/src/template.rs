@@ -71,6 +71,13 @@ pub struct Segment {
     pub text: String,
 }
 
+impl TemplateValues {
+    /// The artifacts' texts by their bare names.
+    pub fn artifact_texts(&self) -> BTreeMap<&str, &str> {
+        self.artifacts.iter().map(|(name, text)| (name.as_str(), text.as_str())).collect()
+    }
+}
+
 impl Template {
     /// Accepts `source` if it is a template whose filters, tests and functions exist.
     pub fn parse(source: &str) -> Result<Self, TemplateSyntaxError> {
@@ -160,7 +167,7 @@ fn is_certain(kind: ErrorKind) -> bool {
     )
 }
 
-fn environment(undefined: UndefinedBehavior) -> Environment<'static> {
+pub(crate) fn environment(undefined: UndefinedBehavior) -> Environment<'static> {
     let mut environment = Environment::new();
     environment.set_undefined_behavior(undefined);
     environment.set_fuel(Some(FUEL));
@@ -170,7 +177,7 @@ fn environment(undefined: UndefinedBehavior) -> Environment<'static> {
     environment
 }
 
-fn located(error: &minijinja::Error, source: &str) -> TemplateSyntaxError {
+pub(crate) fn located(error: &minijinja::Error, source: &str) -> TemplateSyntaxError {
     let whole = 0..source.len();
     let range = error
         .range()

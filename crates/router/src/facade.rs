@@ -247,6 +247,7 @@ impl DefaultRouterFacade {
             content: text.to_owned(),
             stage_id: input.target.stage_id.clone(),
             scope: input.target.scope,
+            replaces: None,
         };
         let mut attempts = 0;
         loop {

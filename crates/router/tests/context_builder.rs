@@ -322,6 +322,7 @@ fn no_event_payload_artifact_or_tool_output_can_enter_a_pack() {
             validator: "must_match".into(),
             message: secret.into(),
             draft: BlobHash::of(secret.as_bytes()),
+            piece: None,
         }
         .into(),
         ArtifactProduced {
@@ -338,6 +339,9 @@ fn no_event_payload_artifact_or_tool_output_can_enter_a_pack() {
             stage_id: "draft".into(),
             kind: EffectKind::Command,
             target: secret.into(),
+            attempt: None,
+            before: None,
+            content: None,
         }
         .into(),
         EffectDone {

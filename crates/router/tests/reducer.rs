@@ -129,9 +129,16 @@ fn unrelated_events_pass_through_unchanged() {
             validator: "min_words".into(),
             message: "too short".into(),
             draft: BlobHash::of(b"secret"),
+            piece: None,
         }
         .into(),
-        ApprovalRequested { stage_id: "draft".into(), prompt: "ok?".into(), artifact: None }.into(),
+        ApprovalRequested {
+            stage_id: "draft".into(),
+            prompt: "ok?".into(),
+            artifact: None,
+            cause: correx_events::ApprovalCause::Workflow,
+        }
+        .into(),
         InputsCaptured { inputs: vec![] }.into(),
         EventPayload::Unknown(UnknownPayload {
             kind: "later".into(),

@@ -92,18 +92,21 @@ impl Notes {
     /// Folds one event. `current` is the stage that was current before it.
     pub fn fold(&mut self, event: &StoredEvent, current: Option<&StageId>) {
         match &event.payload {
-            EventPayload::SteeringNoteAdded(note) => self.0.push(NoteRecord {
-                target: note.stage_id.clone().or_else(|| current.cloned()),
-                note: note.clone(),
-                at: event.metadata.timestamp,
-                withdrawn: false,
-                spent: false,
-                applied: Vec::new(),
-            }),
-            EventPayload::SteeringNoteWithdrawn(withdrawn) => {
-                for record in self.named(&withdrawn.note_id) {
-                    record.withdrawn = true;
+            EventPayload::SteeringNoteAdded(note) => {
+                if let Some(replaced) = &note.replaces {
+                    self.withdraw(replaced);
                 }
+                self.0.push(NoteRecord {
+                    target: note.stage_id.clone().or_else(|| current.cloned()),
+                    note: note.clone(),
+                    at: event.metadata.timestamp,
+                    withdrawn: false,
+                    spent: false,
+                    applied: Vec::new(),
+                });
+            }
+            EventPayload::SteeringNoteWithdrawn(withdrawn) => {
+                self.withdraw(&withdrawn.note_id);
             }
             EventPayload::SteeringNoteApplied(applied) => {
                 for record in self.named(&applied.note_id) {
@@ -127,6 +130,12 @@ impl Notes {
                 }
             }
             _ => {}
+        }
+    }
+
+    fn withdraw(&mut self, note: &NoteId) {
+        for record in self.named(note) {
+            record.withdrawn = true;
         }
     }
 

@@ -13,6 +13,53 @@ pub struct ApprovalRequested {
     pub prompt: String,
     /// What is to be approved, if it is an artifact.
     pub artifact: Option<BlobHash>,
+    /// Why a person is asked.
+    #[serde(default, skip_serializing_if = "ApprovalCause::is_default")]
+    pub cause: ApprovalCause,
+}
+
+/// Why a person is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ApprovalCause {
+    /// The workflow says so.
+    #[default]
+    Workflow,
+    /// Policy says so.
+    Policy,
+    /// A file would be replaced.
+    Existing,
+    /// It was begun when the process ended, and nobody knows how far it came.
+    HalfDone,
+}
+
+impl ApprovalCause {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// Policy was asked, and what it said.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PolicyDecided {
+    /// The stage that wants it.
+    pub stage_id: StageId,
+    /// What it wants, for people.
+    pub action: String,
+    /// What policy says.
+    pub verdict: PolicyVerdict,
+    /// The rule that says it.
+    pub rule: String,
+}
+
+/// What policy says about an action. A denial has its own event, [`PolicyDenied`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum PolicyVerdict {
+    /// It may happen.
+    Allowed,
+    /// A person is asked.
+    NeedsApproval,
 }
 
 /// The person agreed.

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::StageId;
+use crate::{BlobHash, StageId};
 
 /// A write or a command is about to happen.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +16,15 @@ pub struct EffectIntended {
     pub kind: EffectKind,
     /// The file or the command line.
     pub target: String,
+    /// The attempt that does it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attempt: Option<u32>,
+    /// Of a write: what the file will hold, in the blob store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content: Option<BlobHash>,
+    /// Of a write: SHA-256 of what the file held before; `None`: there was none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<BlobHash>,
 }
 
 /// What sort of change.

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{BlobHash, StageId};
+use crate::{BlobHash, PieceRef, StageId};
 
 /// The prompt of a stage's model call was put together.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +21,12 @@ pub struct ContextAssembled {
     pub budget_limit: u64,
     /// The token ids as fed, little-endian u32, in the blob store.
     pub prompt_ids: BlobHash,
+    /// Of a stage that goes piece by piece: the one it is for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<PieceRef>,
+    /// What the model is asked about an answer that is there already (a judge), not for one.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judges: bool,
 }
 
 /// One entry of a prompt.
@@ -94,4 +100,10 @@ pub struct InferenceCompleted {
     pub device: String,
     /// `stop`, `length` or `cancelled`.
     pub finish_reason: String,
+    /// Of a stage that goes piece by piece: the one it was for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<PieceRef>,
+    /// A judge's call about an answer that was there already.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judges: bool,
 }

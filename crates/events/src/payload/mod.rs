@@ -12,17 +12,20 @@ mod session;
 mod stage;
 mod steering;
 
-pub use approval::{ApprovalDenied, ApprovalGranted, ApprovalRequested, PolicyDenied};
+pub use approval::{
+    ApprovalCause, ApprovalDenied, ApprovalGranted, ApprovalRequested, PolicyDecided, PolicyDenied,
+    PolicyVerdict,
+};
 pub use effect::{EffectDone, EffectIntended, EffectKind, EffectOutcome};
 pub use inference::{ContextAssembled, ContextEntryRecord, EntryFate, InferenceCompleted};
 pub use run::{
     FailureReason, OrchestrationPaused, OrchestrationResumed, PauseReason, StagePlan,
-    WorkflowCompleted, WorkflowFailed, WorkflowStarted,
+    WorkflowCompleted, WorkflowFailed, WorkflowRerun, WorkflowStarted,
 };
 pub use session::{CapturedInput, InputKind, InputsCaptured, SessionCreated, WorkflowRef};
 pub use stage::{
-    ArtifactProduced, MapPieceCompleted, StageAttemptRefused, StageCancelled, StageCompleted,
-    StageFailed, StageKind, StageRestarted, StageStarted,
+    ArtifactProduced, MapPieceCompleted, PieceRef, StageAttemptRefused, StageCancelled,
+    StageCompleted, StageFailed, StageKind, StageRestarted, StageSkipped, StageStarted,
 };
 pub use steering::{NoteScope, SteeringNoteAdded, SteeringNoteApplied, SteeringNoteWithdrawn};
 
@@ -114,6 +117,12 @@ payloads! {
     "effect_intended" => EffectIntended,
     /// It happened, or failed.
     "effect_done" => EffectDone,
+    /// A stage was passed over.
+    "stage_skipped" => StageSkipped,
+    /// An ended run goes on again from a stage.
+    "workflow_rerun" => WorkflowRerun,
+    /// Policy was asked.
+    "policy_decided" => PolicyDecided,
 }
 
 /// A stored record that this version cannot read.

@@ -24,6 +24,18 @@ pub struct StagePlan {
     pub title: String,
     /// What kind of step it is.
     pub kind: StageKind,
+    /// The stages that must be over before it; `None` (older logs): the one before it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub needs: Option<Vec<StageId>>,
+}
+
+/// An ended run goes on again: some of its stages are to run anew. What they made before stays.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkflowRerun {
+    /// The stage that a person chose; it is the current stage now.
+    pub from_stage: StageId,
+    /// Every stage that runs anew: the chosen one and those that need it, in order.
+    pub stages: Vec<StageId>,
 }
 
 /// Every stage is done.

@@ -54,4 +54,8 @@ pub enum InputKind {
     File,
     /// Read from the files of a folder.
     Folder,
+    /// One of the texts that the workflow names.
+    Choice,
+    /// A number, in decimal digits.
+    Number,
 }

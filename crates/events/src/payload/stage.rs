@@ -12,12 +12,18 @@ pub enum StageKind {
     Generate,
     /// A prompt over the pieces of something long.
     Map,
+    /// A prompt over many results, until one is left.
+    Reduce,
+    /// The model picks one of a few answers.
+    Choose,
     /// A person decides.
     Approve,
     /// A program runs.
     Command,
     /// An artifact goes into a file.
     Write,
+    /// Files become an artifact.
+    Read,
 }
 
 /// An attempt of a stage began; it is the current stage now.
@@ -93,9 +99,34 @@ pub struct StageAttemptRefused {
     pub message: String,
     /// What was refused, in the blob store.
     pub draft: BlobHash,
+    /// Of a stage that goes piece by piece: the one it was about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub piece: Option<PieceRef>,
 }
 
-/// One piece of a `map` stage is done.
+/// One of the pieces that a `map` or `reduce` stage works on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct PieceRef {
+    /// The round of a `reduce`, from 0; 0 in a `map`.
+    pub round: u32,
+    /// From 0.
+    pub piece: u32,
+    /// How many there are in this round.
+    pub pieces: u32,
+}
+
+/// A stage was passed over, because its condition did not hold.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StageSkipped {
+    /// The stage.
+    pub stage_id: StageId,
+    /// The condition, for people.
+    pub reason: String,
+    /// The stage that runs next, if one is left.
+    pub next_stage: Option<StageId>,
+}
+
+/// One piece of a `map` or `reduce` stage is done.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MapPieceCompleted {
     /// The stage.
@@ -108,6 +139,15 @@ pub struct MapPieceCompleted {
     pub pieces: u32,
     /// The piece's result, in the blob store.
     pub result: BlobHash,
+    /// The round of a `reduce`, from 0.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub round: Option<u32>,
+    /// The piece's own text, in the blob store: a result counts for this text only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub input: Option<BlobHash>,
+    /// Tokens that were generated for it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output_tokens: Option<u64>,
 }
 
 /// A stage's output was accepted. The content is in the blob store, never in the log.

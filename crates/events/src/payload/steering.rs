@@ -19,6 +19,9 @@ pub struct SteeringNoteAdded {
     /// How far it reaches from that stage.
     #[serde(default)]
     pub scope: NoteScope,
+    /// The note whose place it takes: that one acts on nothing that starts later.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replaces: Option<NoteId>,
 }
 
 /// How far a note reaches.

@@ -97,6 +97,7 @@ fn a_note_without_a_name_is_named_after_its_event_and_is_for_its_stage_only() {
             content: "Shorter.".into(),
             stage_id: None,
             scope: NoteScope::Stage,
+            replaces: None,
         }
     );
     assert_ne!(lifted("event-7").note_id, lifted("event-8").note_id);
@@ -240,7 +241,7 @@ proptest! {
             note_id: note.into(),
             content,
             stage_id: stage.map(Into::into),
-            scope: NoteScope::Run,
+            scope: NoteScope::Run, replaces: None,
         });
         let text = encode(&note).unwrap();
         prop_assert!(!text.contains('\n'), "a stored text is one line");

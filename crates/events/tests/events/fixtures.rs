@@ -74,3 +74,17 @@ fn every_lifted_kind_has_a_fixture_of_its_old_form_which_is_read() {
         assert_eq!(read.kind(), kind);
     }
 }
+
+/// New fields may be absent, and what lacks them is written back as it was.
+#[test]
+fn records_of_before_a_field_was_added_stay_as_they_were_written() {
+    let earlier = folder().join("earlier");
+    let names = names(&earlier);
+    assert!(names.len() >= 8, "{names:?}");
+    for name in names {
+        let text = fixture(&earlier.join(format!("{name}.json")));
+        let read = decode(&text, &EventId::new("event-1"));
+        assert!(!matches!(read, EventPayload::Unknown(_)), "{name}: {read:?}");
+        assert_eq!(encode(&read).unwrap(), text);
+    }
+}

@@ -308,6 +308,9 @@ mod tests {
             need: Need::Required,
             default: None,
             sample: None,
+            choices: Vec::new(),
+            max: None,
+            min: None,
         }
     }
 

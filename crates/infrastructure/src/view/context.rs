@@ -162,6 +162,8 @@ mod tests {
             prompt_tokens: 12,
             budget_limit: 100,
             prompt_ids: BlobHash::of(b"ids"),
+            judges: false,
+            piece: None,
         }
     }
 

@@ -256,7 +256,12 @@ mod tests {
     }
 
     fn plan(id: &str) -> StagePlan {
-        StagePlan { id: id.into(), title: format!("The {id}"), kind: StageKind::Generate }
+        StagePlan {
+            id: id.into(),
+            title: format!("The {id}"),
+            kind: StageKind::Generate,
+            needs: None,
+        }
     }
 
     fn created() -> EventPayload {
@@ -318,6 +323,7 @@ mod tests {
                 content: "Be brief".into(),
                 stage_id: None,
                 scope: NoteScope::Onward,
+                replaces: None,
             }
             .into(),
             StageRestarted {

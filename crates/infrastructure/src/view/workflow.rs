@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use correx_events::InputKind;
 use correx_inference::GenerationConfig;
-use correx_orchestration::{Need, Step, Workflow};
+use correx_orchestration::{Need, Workflow};
 use correx_protocol::{InputSpecView, StageSpecView, WorkflowView};
 
 use super::Planned;
@@ -29,6 +29,8 @@ pub fn workflow(
                     InputKind::Text => "text",
                     InputKind::File => "file",
                     InputKind::Folder => "folder",
+                    InputKind::Choice => "choice",
+                    InputKind::Number => "number",
                 }
                 .into(),
                 description: input.description.clone().unwrap_or_default(),
@@ -50,12 +52,9 @@ impl Planned {
         let max_tokens = workflow
             .stages
             .iter()
-            .filter_map(|stage| match &stage.step {
-                Step::Generate(step) => {
-                    let generation = workflow.generation_for(step, base.clone());
-                    Some((stage.id.clone(), generation.max_tokens))
-                }
-                Step::Approve(_) => None,
+            .filter_map(|stage| {
+                let generation = workflow.generation_for(stage.step.call()?, base.clone());
+                Some((stage.id.clone(), generation.max_tokens))
             })
             .collect();
         Self { stages: workflow.plan(), max_tokens }

@@ -111,6 +111,7 @@ impl Runner {
             validator: refusal.validator.to_owned(),
             message: refusal.message.clone(),
             draft: reply.blob.clone(),
+            piece: None,
         };
         let mut payloads = vec![reply.completed.clone(), refused.into()];
         if before < attempt.step.retries as usize {

@@ -39,6 +39,8 @@ pub(super) async fn context(
         prompt_tokens: pack.prompt.total() as u64,
         budget_limit: pack.budget_limit as u64,
         prompt_ids: blobs.put(session, ids).await?,
+        judges: false,
+        piece: None,
     };
     Ok(assembled.into())
 }
@@ -83,6 +85,8 @@ pub(super) fn inference(
             FinishReason::Cancelled => "cancelled",
         }
         .to_owned(),
+        judges: false,
+        piece: None,
     }
     .into()
 }

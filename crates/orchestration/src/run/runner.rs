@@ -87,6 +87,8 @@ impl Runner {
         match &stage.step {
             Step::Approve(step) => self.ask(&id, step).await,
             Step::Generate(step) => self.generate(&stage, step).await,
+            // No file that has one is accepted yet.
+            other => Err(Stall::Other(format!("a {:?} stage cannot run yet", other.kind()))),
         }
     }
 
@@ -99,8 +101,12 @@ impl Runner {
             .rfind(|artifact| Some(&artifact.name) == step.show.as_ref())
             .map(|artifact| artifact.hash.clone());
         let attempt = next_attempt(state, stage);
-        let request =
-            ApprovalRequested { stage_id: stage.clone(), prompt: step.question.clone(), artifact };
+        let request = ApprovalRequested {
+            stage_id: stage.clone(),
+            prompt: step.question.clone(),
+            artifact,
+            cause: correx_events::ApprovalCause::Workflow,
+        };
         let payloads = vec![
             StageStarted { stage_id: stage.clone(), attempt }.into(),
             request.into(),

@@ -92,6 +92,7 @@ fn read(reading: &mut Reading<'_>, top: &Fields<'_>, source: &str) -> Option<Wor
     Some(Workflow {
         name: name?.value,
         description,
+        model: None,
         generation,
         inputs,
         stages,
@@ -163,7 +164,17 @@ fn input(
     let description = fields.words(reading, "description").map(|text| text.value);
     let default = fields.text(reading, "default").map(|text| text.value);
     let sample = fields.words(reading, "sample").map(|text| text.value);
-    Some(InputSpec { name: name?.value, kind: kind?, description, need, default, sample })
+    Some(InputSpec {
+        name: name?.value,
+        kind: kind?,
+        description,
+        need,
+        default,
+        sample,
+        choices: Vec::new(),
+        min: None,
+        max: None,
+    })
 }
 
 fn stages(reading: &mut Reading<'_>, top: &Fields<'_>, inputs: &[InputSpec]) -> Vec<Stage> {
@@ -250,7 +261,9 @@ fn stage(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<Stage> {
     };
     let id = raw.id()?;
     let title = raw.title.clone().unwrap_or_else(|| title_of(id));
-    Some(Stage { id: StageId::new(id), title, step: step? })
+    let before = scope.index.checked_sub(1).and_then(|before| scope.raw[before].id());
+    let needs = before.map(StageId::new).into_iter().collect();
+    Some(Stage { id: StageId::new(id), title, needs, when: None, timeout: None, step: step? })
 }
 
 fn generate(
@@ -273,6 +286,8 @@ fn generate(
     Some(GenerateStep {
         prompt: prompt?,
         system,
+        model: None,
+        schema: None,
         output: ArtifactName::new(output?.value.clone()),
         media_type: media_type.unwrap_or_else(|| "text/markdown".to_owned()),
         sampling,

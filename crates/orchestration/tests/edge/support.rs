@@ -435,6 +435,7 @@ pub fn scoped(id: &str, content: &str, stage: Option<&str>, scope: NoteScope) ->
         content: content.to_owned(),
         stage_id: stage.map(StageId::from),
         scope,
+        replaces: None,
     }
     .into()
 }

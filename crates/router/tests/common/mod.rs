@@ -67,6 +67,7 @@ pub fn plan(ids: &[&str]) -> Vec<StagePlan> {
             id: (*id).into(),
             title: id.to_uppercase(),
             kind: StageKind::Generate,
+            needs: None,
         })
         .collect()
 }
@@ -121,6 +122,7 @@ pub fn note(id: &str, content: &str, stage: Option<&str>, scope: NoteScope) -> E
         content: content.into(),
         stage_id: stage.map(Into::into),
         scope,
+        replaces: None,
     }
     .into()
 }

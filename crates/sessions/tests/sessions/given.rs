@@ -23,8 +23,12 @@ pub(crate) fn run(payloads: Vec<EventPayload>) -> RunState {
 
 /// A run of these stages; the first is current.
 pub(crate) fn started(stages: &[&str]) -> EventPayload {
-    let plan =
-        |id: &&str| StagePlan { id: (*id).into(), title: String::new(), kind: StageKind::Generate };
+    let plan = |id: &&str| StagePlan {
+        id: (*id).into(),
+        title: String::new(),
+        kind: StageKind::Generate,
+        needs: None,
+    };
     WorkflowStarted {
         workflow: "w".into(),
         stages: stages.iter().map(plan).collect(),
@@ -81,6 +85,7 @@ pub(crate) fn note(name: &str, stage: Option<&str>, scope: NoteScope) -> EventPa
         content: format!("words of {name}"),
         stage_id: stage.map(Into::into),
         scope,
+        replaces: None,
     }
     .into()
 }

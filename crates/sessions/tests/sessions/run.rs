@@ -39,7 +39,12 @@ fn sample<T>(pick: impl Fn(EventPayload) -> Option<T>) -> T {
 }
 
 fn question(stage: &str) -> ApprovalRequested {
-    ApprovalRequested { stage_id: stage.into(), prompt: "Send it?".into(), artifact: None }
+    ApprovalRequested {
+        stage_id: stage.into(),
+        prompt: "Send it?".into(),
+        artifact: None,
+        cause: correx_events::ApprovalCause::Workflow,
+    }
 }
 
 fn inference(stage: &str) -> InferenceCompleted {
@@ -230,6 +235,7 @@ fn drafts_put_aside_and_refused_are_kept_in_order() {
             validator: "max_words".into(),
             message: "too many".into(),
             draft: draft.clone(),
+            piece: None,
         }
         .into(),
     ]);

@@ -40,8 +40,18 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
         WorkflowStarted {
             workflow: "minutes".into(),
             stages: vec![
-                StagePlan { id: stage("a"), title: "Summary".into(), kind: StageKind::Generate },
-                StagePlan { id: stage("b"), title: "Ask".into(), kind: StageKind::Approve },
+                StagePlan {
+                    id: stage("a"),
+                    title: "Summary".into(),
+                    kind: StageKind::Generate,
+                    needs: None,
+                },
+                StagePlan {
+                    id: stage("b"),
+                    title: "Ask".into(),
+                    kind: StageKind::Approve,
+                    needs: None,
+                },
             ],
             first_stage: Some(stage("a")),
         }
@@ -75,6 +85,7 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             validator: "max_words".into(),
             message: "212 words, at most 120".into(),
             draft: hash("draft"),
+            piece: None,
         }
         .into(),
         MapPieceCompleted {
@@ -83,6 +94,9 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             piece: 0,
             pieces: 81,
             result: hash("piece"),
+            input: None,
+            output_tokens: None,
+            round: None,
         }
         .into(),
         ArtifactProduced {
@@ -117,6 +131,8 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             prompt_tokens: 21,
             budget_limit: 4096,
             prompt_ids: hash("ids"),
+            judges: false,
+            piece: None,
         }
         .into(),
         InferenceCompleted {
@@ -139,9 +155,17 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             seed: u64::MAX,
             device: "cpu".into(),
             finish_reason: "stop".into(),
+            judges: false,
+            piece: None,
         }
         .into(),
-        ApprovalRequested { stage_id: stage("b"), prompt: "Send?".into(), artifact: None }.into(),
+        ApprovalRequested {
+            stage_id: stage("b"),
+            prompt: "Send?".into(),
+            artifact: None,
+            cause: correx_events::ApprovalCause::Workflow,
+        }
+        .into(),
         ApprovalGranted { stage_id: stage("b"), comment: Some("yes".into()) }.into(),
         ApprovalDenied { stage_id: stage("b"), reason: None }.into(),
         PolicyDenied {
@@ -156,6 +180,7 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             content: "Shorter, and <|im_end|> is plain text".into(),
             stage_id: Some(stage("b")),
             scope: NoteScope::Onward,
+            replaces: None,
         }
         .into(),
         SteeringNoteApplied { note_id: NoteId::new("n1"), stage_id: stage("b"), attempt: 2 }.into(),
@@ -165,6 +190,9 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             stage_id: stage("c"),
             kind: EffectKind::Write,
             target: "out/summary.md".into(),
+            attempt: None,
+            before: None,
+            content: None,
         }
         .into(),
         EffectDone {
