@@ -244,6 +244,7 @@ function stage(stage_id: string, title: string, change: Partial<StageView> = {})
     output_tokens: null,
     artifacts: [],
     drafts: [],
+    pieces: null,
     thinking: null,
     question: null,
     error: null,

@@ -15,6 +15,7 @@ export function aStage(stage_id: string, change: Partial<StageView> = {}): Stage
     words: null,
     output_tokens: null,
     artifacts: [],
+    pieces: null,
     drafts: [],
     thinking: null,
     question: null,

@@ -832,6 +832,20 @@ version: string, };
 
 export type PartFate = "keep" | "delete";
 
+export type PiecesView = { 
+/**
+ * Pieces that are done, in this round.
+ */
+done: number, 
+/**
+ * Pieces in this round; of the latest that has a finished one.
+ */
+total: number, 
+/**
+ * The round of a `reduce`, from 1.
+ */
+round: number, };
+
 export type ProtocolError = { 
 /**
  * The class of the error.
@@ -1162,7 +1176,7 @@ title: string,
  */
 kind: string, };
 
-export type StageStatus = "pending" | "running" | "waiting" | "done" | "failed" | "cancelled";
+export type StageStatus = "pending" | "running" | "waiting" | "done" | "failed" | "cancelled" | "skipped";
 
 export type StageView = { 
 /**
@@ -1205,6 +1219,10 @@ output_tokens: number | null,
  * What it produced.
  */
 artifacts: Array<ArtifactView>, 
+/**
+ * Of a `map` or `reduce`, once a piece is done: how far it is.
+ */
+pieces: PiecesView | null, 
 /**
  * Attempts that were put aside or refused.
  */

@@ -111,6 +111,7 @@ impl RunDisplay {
                 self.output.say(&format!("{} {title}: {why}", self.output.paint("✗", Look::Bad)));
             }
             StageStatus::Cancelled => self.output.say(&format!("✗ {title}: cancelled")),
+            StageStatus::Skipped => self.output.say(&format!("– {title}: passed over")),
             StageStatus::Pending | StageStatus::Running | StageStatus::Waiting => {}
         }
     }
@@ -151,7 +152,13 @@ impl RunDisplay {
             return;
         }
         let bar = shown.bar.get_or_insert_with(|| self.output.bar(1, ""));
-        let again = if *attempt > 1 { format!(" ({attempt})") } else { String::new() };
+        let mut again = if *attempt > 1 { format!(" ({attempt})") } else { String::new() };
+        let stage = run.and_then(|run| run.stages.iter().find(|stage| stage.stage_id == *stage_id));
+        if let Some(pieces) = stage.and_then(|stage| stage.pieces)
+            && pieces.done < pieces.total
+        {
+            again.push_str(&format!(" piece {} of {}", pieces.done + 1, pieces.total));
+        }
         let (what, done, total) = if *tokens == 0 {
             ("reads", prompt_done, prompt_total)
         } else if tokens == thinking_tokens {

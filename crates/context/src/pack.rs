@@ -52,6 +52,8 @@ pub enum SourceType {
     Input(String),
     /// An earlier stage's output. Stages only.
     Artifact(ArtifactName),
+    /// A part of something long, or results put together. Stages only.
+    Piece,
     /// Why the attempt before was refused. Stages only.
     Refusal,
 }
@@ -68,6 +70,7 @@ impl fmt::Display for SourceType {
             SourceType::Task => f.write_str("task"),
             SourceType::Input(name) => write!(f, "input:{name}"),
             SourceType::Artifact(name) => write!(f, "artifact:{name}"),
+            SourceType::Piece => f.write_str("piece"),
             SourceType::Refusal => f.write_str("refusal"),
         }
     }

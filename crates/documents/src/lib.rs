@@ -20,6 +20,6 @@ pub mod cut;
 pub mod document;
 pub mod folder;
 
-pub use cut::{Piece, cut, group};
+pub use cut::{Piece, cut, group, sentences};
 pub use document::{Document, DocumentError, Format, MAX_DOCUMENT_BYTES, read_document};
 pub use folder::{Found, walk};

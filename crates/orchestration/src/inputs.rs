@@ -11,6 +11,7 @@ use correx_documents::{Document, DocumentError, folder, read_document, walk};
 use correx_events::InputKind;
 use thiserror::Error;
 
+use crate::workflow::is_in;
 use crate::{InputSpec, Need};
 
 /// The largest input in bytes, a folder's files together.
@@ -125,6 +126,16 @@ pub enum InputError {
         /// What is wrong with it.
         why: DocumentError,
     },
+    /// None of its choices, or no number in its range.
+    #[error("the input \"{name}\" takes {allowed}, and not \"{given}\"")]
+    NotAllowed {
+        /// Its name.
+        name: String,
+        /// What it takes.
+        allowed: String,
+        /// What was given, shortened.
+        given: String,
+    },
     /// More than [`MAX_INPUT_BYTES`].
     #[error(
         "the input \"{name}\" ({from}) has {bytes} bytes; the most is {limit}; give a part of it"
@@ -187,7 +198,8 @@ fn read_one(spec: &InputSpec, given: Option<&GivenInput>) -> Result<InputText, I
                 let found = "a text".to_owned();
                 return Err(InputError::WrongKind { name, what: wanted(spec.kind), found });
             }
-            Ok(plain(given_text(spec, text)?))
+            let text = given_text(spec, text)?;
+            Ok(plain(allowed(spec, text)?))
         }
         Some(GivenInput::Path(path)) => {
             let shown = path.display().to_string();
@@ -207,6 +219,36 @@ fn read_one(spec: &InputSpec, given: Option<&GivenInput>) -> Result<InputText, I
                 }
             }
         }
+    }
+}
+
+/// A choice and a number without the space around them, if the input takes them.
+fn allowed(spec: &InputSpec, text: String) -> Result<String, InputError> {
+    let trimmed = text.trim();
+    let (is_allowed, allowed) = match spec.kind {
+        _ if trimmed.is_empty() => return Ok(text),
+        InputKind::Choice => (
+            spec.choices.iter().any(|one| one == trimmed),
+            format!("one of: {}", spec.choices.join(", ")),
+        ),
+        InputKind::Number => {
+            let range = match (spec.min, spec.max) {
+                (Some(min), Some(max)) => format!("a number from {min} to {max}"),
+                (Some(min), None) => format!("a number of at least {min}"),
+                (None, Some(max)) => format!("a number of at most {max}"),
+                (None, None) => "a number".to_owned(),
+            };
+            (is_in(trimmed, spec.min, spec.max), range)
+        }
+        InputKind::Text | InputKind::File | InputKind::Folder => return Ok(text),
+    };
+    match is_allowed {
+        true => Ok(trimmed.to_owned()),
+        false => Err(InputError::NotAllowed {
+            name: spec.name.clone(),
+            allowed,
+            given: trimmed.chars().take(80).collect(),
+        }),
     }
 }
 

@@ -26,8 +26,9 @@ pub use run::{
 };
 pub use stage_context::{AttemptContext, AttemptLimits, StageContextError};
 pub use template::{Origin, RenderError, Segment, Template, TemplateSyntaxError, TemplateValues};
-pub use validate::{OutputCheck, OutputRefusal};
+pub use validate::{Examined, OutputCheck, OutputRefusal};
 pub use workflow::{
-    ApproveStep, GenerateStep, InputSpec, Need, Sampling, Stage, StageThinking, Step, Workflow,
-    WorkflowError, WorkflowErrors, WorkflowProblem,
+    Answer, ApproveStep, ChooseStep, CommandStep, Condition, ConditionError, Existing,
+    GenerateStep, InputSpec, MapStep, Need, ReadStep, ReduceStep, Sampling, Source, Stage,
+    StageThinking, Step, Workflow, WorkflowError, WorkflowErrors, WorkflowProblem, WriteStep,
 };

@@ -49,6 +49,11 @@ pub struct AttemptLimits {
 }
 
 impl AttemptLimits {
+    /// The most tokens that the prompt may have.
+    pub fn prompt_limit(&self) -> usize {
+        self.budget().limit
+    }
+
     fn budget(&self) -> TokenBudget {
         let limit = self.token_budget.unwrap_or(usize::MAX);
         TokenBudget::for_window(limit, self.context_window, self.max_tokens)
@@ -105,6 +110,7 @@ pub fn assemble(
             Origin::Task => SourceType::Task,
             Origin::Input(name) => SourceType::Input(name),
             Origin::Artifact(name) => SourceType::Artifact(name),
+            Origin::Piece => SourceType::Piece,
         };
         candidates.push(entry(source, Role::User, segment.text, ""));
     }
@@ -168,6 +174,7 @@ fn in_words(source: &SourceType) -> String {
         SourceType::SystemPrompt => "the stage's system text".to_owned(),
         SourceType::Input(name) => format!("the input \"{name}\""),
         SourceType::Artifact(name) => format!("the artifact \"{name}\""),
+        SourceType::Piece => "the piece".to_owned(),
         SourceType::SteeringNote(_) => "a steering note".to_owned(),
         SourceType::Refusal => "what was said about the last attempt".to_owned(),
         _ => "the stage's own prompt".to_owned(),

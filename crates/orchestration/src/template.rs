@@ -49,6 +49,9 @@ pub struct TemplateValues {
     pub inputs: BTreeMap<String, String>,
     /// The artifacts' texts.
     pub artifacts: BTreeMap<ArtifactName, String>,
+    /// What stands beside them in a stage that goes piece by piece: `piece`, `number`, `count`,
+    /// `heading`, `pieces`.
+    pub own: BTreeMap<&'static str, String>,
 }
 
 /// Where a piece of a rendered prompt comes from.
@@ -60,6 +63,8 @@ pub enum Origin {
     Input(String),
     /// An artifact, as it is.
     Artifact(ArtifactName),
+    /// A piece of what a stage goes through, or pieces put together.
+    Piece,
 }
 
 /// A piece of a rendered prompt. The pieces add up to the prompt.
@@ -125,6 +130,9 @@ impl Template {
             values.inputs.iter().map(|(name, text)| (name.as_str(), shared(text))).collect();
         let artifacts: BTreeMap<&str, Value> =
             values.artifacts.iter().map(|(name, text)| (name.as_str(), shared(text))).collect();
+        let own: BTreeMap<&str, Value> =
+            values.own.iter().map(|(name, text)| (*name, shared(text))).collect();
+        let pieces = ["piece", "pieces"].into_iter().filter_map(|name| own.get(name));
         let sources: Vec<(Origin, Value)> =
             inputs
                 .iter()
@@ -132,6 +140,7 @@ impl Template {
                 .chain(artifacts.iter().map(|(name, value)| {
                     (Origin::Artifact(ArtifactName::new(*name)), value.clone())
                 }))
+                .chain(pieces.map(|value| (Origin::Piece, value.clone())))
                 .collect();
         let origins: Vec<Origin> = sources.iter().map(|(origin, _)| origin.clone()).collect();
 
@@ -148,7 +157,9 @@ impl Template {
         });
         let rendered = environment
             .template_from_named_str(NAME, &self.source)
-            .and_then(|template| template.render(context! { inputs, artifacts }))
+            .and_then(|template| {
+                template.render(context! { inputs, artifacts, ..Value::from_serialize(&own) })
+            })
             .map_err(|error| RenderError(error.to_string()))?;
         Ok(segments(&rendered, &mark, &origins))
     }
@@ -219,6 +230,7 @@ fn free_mark(source: &str, values: &TemplateValues) -> String {
         std::iter::once(source)
             .chain(values.inputs.values().map(String::as_str))
             .chain(values.artifacts.values().map(String::as_str))
+            .chain(values.own.values().map(String::as_str))
     };
     let mut number = 0_u64;
     loop {

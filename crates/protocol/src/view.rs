@@ -154,6 +154,8 @@ pub struct StageView {
     pub output_tokens: Option<u64>,
     /// What it produced.
     pub artifacts: Vec<ArtifactView>,
+    /// Of a `map` or `reduce`, once a piece is done: how far it is.
+    pub pieces: Option<PiecesView>,
     /// Attempts that were put aside or refused.
     pub drafts: Vec<AttemptView>,
     /// What the model thought before it wrote what the stage produced.
@@ -182,6 +184,19 @@ pub enum StageStatus {
     Failed,
     /// Cancelled with its run.
     Cancelled,
+    /// Passed over: its condition did not hold.
+    Skipped,
+}
+
+/// How far a stage is that goes piece by piece.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct PiecesView {
+    /// Pieces that are done, in this round.
+    pub done: u32,
+    /// Pieces in this round; of the latest that has a finished one.
+    pub total: u32,
+    /// The round of a `reduce`, from 1.
+    pub round: u32,
 }
 
 /// An artifact, without its content.

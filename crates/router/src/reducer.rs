@@ -54,6 +54,13 @@ impl Reducer for DefaultRouterReducer {
                 remember(&mut state, event, &stage.stage_id, StageOutcomeKind::Success, words);
                 state.current_stage_id.clone_from(&stage.next_stage);
             }
+            EventPayload::StageSkipped(stage) => {
+                state.current_stage_id.clone_from(&stage.next_stage);
+            }
+            EventPayload::WorkflowRerun(rerun) => {
+                state.workflow_status = WorkflowStatus::Running;
+                state.current_stage_id = Some(rerun.from_stage.clone());
+            }
             EventPayload::StageFailed(stage) => {
                 let words = summary::failed(stage);
                 remember(&mut state, event, &stage.stage_id, StageOutcomeKind::Failure, words);

@@ -2,8 +2,8 @@
 
 use correx_events::{
     ApprovalRequested, ArtifactProduced, BlobHash, CapturedInput, ContextAssembled,
-    InferenceCompleted, NoteId, PauseReason, SessionId, StageId, StagePlan, Timestamp,
-    WorkflowFailed, WorkflowRef,
+    InferenceCompleted, MapPieceCompleted, NoteId, PauseReason, PieceRef, SessionId, StageId,
+    StageKind, StagePlan, Timestamp, WorkflowFailed, WorkflowRef,
 };
 use serde::{Deserialize, Serialize};
 
@@ -94,9 +94,32 @@ impl RunState {
         self.stages.iter().map(|record| record.plan.id.clone()).collect()
     }
 
-    /// The first stage that is not done, in order.
+    /// The stage that runs next: the first in order that is not over and whose needs are. A person
+    /// is asked last, so that what does not wait for the answer is done by then.
     pub fn next_unfinished(&self) -> Option<&StageRecord> {
-        self.stages.iter().find(|record| record.status != StageStatus::Done)
+        self.next_when_over(None)
+    }
+
+    /// The stage that runs next once `ending` is over as well.
+    pub fn next_when_over(&self, ending: Option<&StageId>) -> Option<&StageRecord> {
+        let is_over = |id: &StageId| {
+            Some(id) == ending || self.stage(id).is_none_or(|record| record.status.is_over())
+        };
+        let left = || {
+            let records = self.stages.iter().enumerate();
+            records.filter(|(_, record)| !is_over(&record.plan.id))
+        };
+        let is_ready = |index: usize, record: &StageRecord| match &record.plan.needs {
+            Some(needs) => needs.iter().all(is_over),
+            None => self.stages[..index].last().is_none_or(|before| is_over(&before.plan.id)),
+        };
+        let ready = || left().filter(|(index, record)| is_ready(*index, record));
+        let found = ready()
+            .find(|(_, record)| record.plan.kind != StageKind::Approve)
+            .or_else(|| ready().next())
+            // Needs that go in a circle: no file with one is accepted.
+            .or_else(|| left().next());
+        found.map(|(_, record)| record)
     }
 }
 
@@ -117,6 +140,15 @@ pub enum StageStatus {
     Failed,
     /// Cancelled with its run.
     Cancelled,
+    /// Passed over: its condition did not hold.
+    Skipped,
+}
+
+impl StageStatus {
+    /// Whether stages that need this one may begin.
+    pub fn is_over(self) -> bool {
+        matches!(self, Self::Done | Self::Skipped)
+    }
 }
 
 /// One stage as its events tell it.
@@ -138,6 +170,9 @@ pub struct StageRecord {
     pub output_tokens: Option<u64>,
     /// What it produced.
     pub artifacts: Vec<ArtifactRecord>,
+    /// Finished pieces of a `map` or `reduce`, in the order in which they were done.
+    #[serde(default)]
+    pub pieces: Vec<MapPieceCompleted>,
     /// Attempts that were put aside or refused.
     pub drafts: Vec<DraftRecord>,
     /// What a person was asked, while the answer is open.
@@ -171,6 +206,7 @@ impl StageRecord {
             words: None,
             output_tokens: None,
             artifacts: Vec::new(),
+            pieces: Vec::new(),
             drafts: Vec::new(),
             question: None,
             error: None,
@@ -194,6 +230,9 @@ pub struct DraftRecord {
     pub draft: Option<BlobHash>,
     /// What the model had thought before that.
     pub thinking: Option<Thought>,
+    /// Of a stage that goes piece by piece: the one it was about.
+    #[serde(default)]
+    pub piece: Option<PieceRef>,
 }
 
 /// What a model thought in an attempt.

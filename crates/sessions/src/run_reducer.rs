@@ -65,6 +65,22 @@ impl Reducer for RunReducer {
                 state.status = WorkflowStatus::Running;
                 state.pause = None;
             }
+            EventPayload::WorkflowRerun(rerun) => {
+                state.status = WorkflowStatus::Running;
+                state.current_stage = Some(rerun.from_stage.clone());
+                state.ended_at = None;
+                state.failure = None;
+                state.pause = None;
+                for id in &rerun.stages {
+                    on(&mut state, id, |stage| {
+                        stage.status = StageStatus::Pending;
+                        stage.started_at = None;
+                        stage.duration_ms = None;
+                        stage.pieces.clear();
+                        stage.error = None;
+                    });
+                }
+            }
             payload => reduce_stage(&mut state, payload, at),
         }
         state
@@ -125,6 +141,7 @@ fn reduce_stage(state: &mut RunState, payload: &EventPayload, at: Timestamp) {
                 attempt: restarted.attempt,
                 reason: DraftReason::Steered { notes: restarted.notes.clone() },
                 draft: restarted.draft.clone(),
+                piece: None,
                 thinking: stage.thought_in(restarted.attempt),
             });
         }),
@@ -136,8 +153,19 @@ fn reduce_stage(state: &mut RunState, payload: &EventPayload, at: Timestamp) {
                     message: refused.message.clone(),
                 },
                 draft: Some(refused.draft.clone()),
+                piece: refused.piece,
                 thinking: stage.thought_in(refused.attempt),
             });
+        }),
+        EventPayload::StageSkipped(skipped) => {
+            state.current_stage.clone_from(&skipped.next_stage);
+            on(state, &skipped.stage_id, |stage| {
+                stage.status = StageStatus::Skipped;
+                stage.error = None;
+            });
+        }
+        EventPayload::MapPieceCompleted(piece) => on(state, &piece.stage_id, |stage| {
+            stage.pieces.push(piece.clone());
         }),
         EventPayload::ArtifactProduced(artifact) => on(state, &artifact.stage_id, |stage| {
             stage.artifacts.push(artifact.clone());

@@ -135,3 +135,11 @@ fn close(
     }
     coarse.append(open);
 }
+
+/// The sentences, list items, table rows and lines of code of a text, in order, without its
+/// headings.
+pub fn sentences(text: &str) -> Vec<&str> {
+    let units = lay_out(text).into_iter().filter(|unit| unit.heading.is_none());
+    let words = |sentence: &&str| sentence.contains(char::is_alphanumeric);
+    units.map(|unit| text[unit.range].trim()).filter(words).collect()
+}

@@ -22,7 +22,7 @@ pub struct Decision {
     pub verdict: Verdict,
     /// The rule that made it, such as `policy.toml: [[command]] 2 (pandoc)` or `the default policy`.
     pub rule: String,
-    /// What was wanted, such as `write /home/a/out/report.md`.
+    /// What was wanted, such as `write /srv/out/report.md`.
     pub action: String,
     /// Why, and for a denial what can be done.
     pub reason: String,

@@ -1,12 +1,13 @@
 //! A run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use correx_events::{
-    BlobHash, CapturedInput, FailureReason, NoteScope, PauseReason, StageId, StagePlan, Timestamp,
+    BlobHash, CapturedInput, FailureReason, MapPieceCompleted, NoteScope, PauseReason, StageId,
+    StagePlan, Timestamp,
 };
 use correx_protocol::{
-    AppliedView, ArtifactView, AttemptView, InputView, NoteView, QuestionView, RunView,
+    AppliedView, ArtifactView, AttemptView, InputView, NoteView, PiecesView, QuestionView, RunView,
     SessionSummary, StageStatus, StageView, SteerScope, ThoughtView, WaitReason, WorkflowStatus,
 };
 use correx_sessions::{
@@ -64,8 +65,7 @@ pub fn run(state: &RunState, planned: &Planned) -> RunView {
 pub fn summary(record: &SessionRecord, state: &RunState, planned: &Planned) -> SessionSummary {
     let stages_total =
         if state.stages.is_empty() { planned.stages.len() } else { state.stages.len() };
-    let done =
-        state.stages.iter().filter(|record| record.status == DomainStageStatus::Done).count();
+    let done = state.stages.iter().filter(|record| record.status.is_over()).count();
     let current = state.current_stage.as_ref().and_then(|stage| state.stage(stage));
     SessionSummary {
         session_id: record.session_id.clone(),
@@ -120,6 +120,7 @@ fn stage(record: &StageRecord, reply_reserve: usize) -> StageView {
                 attempt: artifact.attempt,
             })
             .collect(),
+        pieces: pieces(&record.pieces),
         drafts: record.drafts.iter().map(draft).collect(),
         thinking: record
             .artifacts
@@ -143,6 +144,19 @@ fn stage(record: &StageRecord, reply_reserve: usize) -> StageView {
     }
 }
 
+/// How far the latest round is. A piece that was done again counts once.
+fn pieces(done: &[MapPieceCompleted]) -> Option<PiecesView> {
+    let last = done.last()?;
+    let same =
+        |piece: &&MapPieceCompleted| (piece.round, piece.pieces) == (last.round, last.pieces);
+    let numbers: BTreeSet<u32> = done.iter().filter(same).map(|piece| piece.piece).collect();
+    Some(PiecesView {
+        done: count(numbers.len()),
+        total: last.pieces,
+        round: last.round.unwrap_or(0).saturating_add(1),
+    })
+}
+
 /// The kind's stable name, the one that workflow files use.
 pub(super) fn kind(plan: &StagePlan) -> String {
     serde_json::to_value(plan.kind)
@@ -159,6 +173,7 @@ fn stage_status(status: DomainStageStatus) -> StageStatus {
         DomainStageStatus::Done => StageStatus::Done,
         DomainStageStatus::Failed => StageStatus::Failed,
         DomainStageStatus::Cancelled => StageStatus::Cancelled,
+        DomainStageStatus::Skipped => StageStatus::Skipped,
     }
 }
 

@@ -2,21 +2,28 @@
 
 use std::future::Future;
 use std::sync::Arc;
+use std::time::Duration;
 
-use correx_context::ContextPack;
-use correx_events::{BlobHash, EventPayload, NoteId, StageId, StageStarted};
+use correx_context::{ContextPack, SourceType};
+use correx_events::{BlobHash, EventPayload, NoteId, PieceRef, StageId, StageStarted};
 use correx_inference::{
     FinishReason, GenerationConfig, InferenceCancellationToken, InferenceError, InferenceProvider,
-    InferenceRequest, InferenceResponse, ModelCapability, RoutingError,
+    InferenceRequest, InferenceResponse, ModelCapability, ResponseFormat, RouteRequest,
+    RoutingError,
 };
-use correx_sessions::{DraftReason, RunState, WorkflowStatus};
+use correx_sessions::{DraftReason, DraftRecord, RunState, WorkflowStatus};
 
 use super::log::Landed;
+use super::pieces::Work;
 use super::progress::{StageProgress, stream_to};
 use super::record;
 use super::runner::{Runner, Stall, next_attempt, wait_for_event};
 use crate::stage_context::{AttemptContext, AttemptLimits, StageContextError, assemble};
-use crate::{GenerateStep, Stage, TemplateValues};
+use crate::validate::{examine, only_thought};
+use crate::{Examined, GenerateStep, OutputRefusal, Stage, Step, TemplateValues};
+
+/// A year: the timers of the runtime have an end.
+const FOREVER: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
 /// An attempt that has begun.
 pub(super) struct Attempt<'a> {
@@ -24,12 +31,22 @@ pub(super) struct Attempt<'a> {
     pub(super) step: &'a GenerateStep,
     pub(super) number: u32,
     pub(super) generation: GenerationConfig,
+    /// The piece that it is about, in a stage that goes piece by piece.
+    pub(super) piece: Option<&'a Work>,
+}
+
+impl Attempt<'_> {
+    pub(super) fn at(&self) -> Option<PieceRef> {
+        self.piece.map(|work| work.at)
+    }
 }
 
 /// What to do after an attempt.
 pub(super) enum Next {
     /// The following attempt has begun already.
     Again,
+    /// A piece is done; the attempt goes on with the next.
+    Onward,
     /// Look at the log.
     Decide,
 }
@@ -41,6 +58,8 @@ pub(super) struct Reply {
     pub(super) text: String,
     pub(super) blob: BlobHash,
     pub(super) completed: EventPayload,
+    /// What the stage's checks say of it.
+    pub(super) verdict: Result<(), OutputRefusal>,
     /// Whether we asked it to stop.
     pub(super) stopped: Stopped,
 }
@@ -48,6 +67,8 @@ pub(super) struct Reply {
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stopped {
     ByUs,
+    /// Its time was over.
+    TooSlow,
     ByItself,
 }
 
@@ -64,20 +85,36 @@ impl Runner {
             return Ok(());
         }
         loop {
-            let mut generation =
-                self.material.workflow.generation_for(step, self.config.generation.clone());
-            // A retry draws other words; a restart after a note draws the same.
-            let refused = refusals(&self.log.state, &stage.id).count() as u64;
-            generation.seed = generation.seed.wrapping_add(refused);
-            match self.attempt(&Attempt { stage, step, number, generation }).await? {
+            let generation = self.generation(stage, step, None);
+            match self.attempt(&Attempt { stage, step, number, generation, piece: None }).await? {
                 Next::Again => number = number.saturating_add(1),
-                Next::Decide => return Ok(()),
+                Next::Decide | Next::Onward => return Ok(()),
             }
         }
     }
 
-    async fn attempt(&mut self, attempt: &Attempt<'_>) -> Result<Next, Stall> {
-        let provider = match self.route(attempt).await? {
+    /// How the next attempt generates.
+    pub(super) fn generation(
+        &self,
+        stage: &Stage,
+        step: &GenerateStep,
+        piece: Option<PieceRef>,
+    ) -> GenerationConfig {
+        let mut generation =
+            self.material.workflow.generation_for(step, self.config.generation.clone());
+        // A retry draws other words; a restart after a note draws the same.
+        let refused = refusals(&self.log.state, &stage.id, piece).count() as u64;
+        generation.seed = generation.seed.wrapping_add(refused);
+        generation.format = match (&stage.step, &step.schema) {
+            (Step::Choose(choose), _) => ResponseFormat::Choice(choose.answer.options()),
+            (_, Some(schema)) => ResponseFormat::JsonSchema(schema.clone()),
+            (_, None) => ResponseFormat::Text,
+        };
+        generation
+    }
+
+    pub(super) async fn attempt(&mut self, attempt: &Attempt<'_>) -> Result<Next, Stall> {
+        let provider = match self.route(attempt.stage, attempt.step).await? {
             None => return Ok(Next::Decide),
             Some(Ok(provider)) => provider,
             Some(Err(error)) => {
@@ -117,14 +154,18 @@ impl Runner {
     }
 
     /// The provider, waiting for it as long as the run wants it.
-    async fn route(
+    pub(super) async fn route(
         &mut self,
-        attempt: &Attempt<'_>,
+        stage: &Stage,
+        step: &GenerateStep,
     ) -> Result<Option<Result<Arc<dyn InferenceProvider>, RoutingError>>, Stall> {
-        let (router, stage) = (self.deps.router.clone(), attempt.stage.id.clone());
-        self.while_running(
-            async move { router.route(Some(&stage), &[ModelCapability::Chat]).await },
-        )
+        let router = self.deps.router.clone();
+        let model = self.material.workflow.model_for(step).map(str::to_owned);
+        let (id, required) = (stage.id.clone(), required(&stage.step));
+        self.while_running(async move {
+            let model = model.as_deref();
+            router.route_to(RouteRequest { stage: Some(&id), required, model }).await
+        })
         .await
     }
 
@@ -156,7 +197,8 @@ impl Runner {
             .values(&self.log.state, self.deps.blobs.as_ref())
             .await
             .map_err(|error| Stall::Other(error.to_string()))?;
-        let values = Arc::new(values);
+        let own = attempt.piece.map(|work| work.own.clone()).unwrap_or_default();
+        let values = Arc::new(TemplateValues { own, ..values });
         let limits = AttemptLimits {
             token_budget: self.config.stage_token_budget,
             context_window: provider.context_window(),
@@ -175,10 +217,16 @@ impl Runner {
             };
             let id = &attempt.stage.id;
             let blobs = self.deps.blobs.as_ref();
-            let mut payloads =
-                vec![record::context(blobs, &self.log.session, id, attempt.number, &pack).await?];
-            payloads
-                .extend(notes.iter().map(|(note, _)| record::applied(note, id, attempt.number)));
+            let mut payloads = vec![
+                record::context(blobs, &self.log.session, id, attempt.number, attempt.at(), &pack)
+                    .await?,
+            ];
+            // Once for an attempt, however many pieces it is shown with.
+            let new = notes.iter().filter(|(note, _)| {
+                let record = self.log.state.notes.get(note);
+                record.is_none_or(|record| !record.is_applied_to(id, attempt.number))
+            });
+            payloads.extend(new.map(|(note, _)| record::applied(note, id, attempt.number)));
             if self.log.append(payloads).await? == Landed::Yes {
                 return Ok(Some(Ok(pack)));
             }
@@ -198,7 +246,7 @@ impl Runner {
         let (session, stage) = (self.log.session.clone(), attempt.stage.id.clone());
         let (step, number) = (attempt.step.clone(), attempt.number);
         let refused: Vec<String> =
-            refusals(&self.log.state, &stage).map(ToOwned::to_owned).collect();
+            refusals(&self.log.state, &stage, attempt.at()).map(ToOwned::to_owned).collect();
         let (values, notes) = (values.clone(), notes.to_vec());
         let thinking = self.material.workflow.thinking_for(attempt.step, self.config.thinking);
         let encoder = provider.encoder_for(thinking);
@@ -237,9 +285,11 @@ impl Runner {
             thinking_tokens: 0,
             thinking: String::new(),
             text: String::new(),
+            piece: attempt.at(),
         };
         self.deps.progress.progress(begin.clone());
         let prompt_tokens = pack.prompt.total();
+        let shown = documents(&pack);
         let request = InferenceRequest {
             context_pack: pack,
             generation: attempt.generation.clone(),
@@ -252,6 +302,10 @@ impl Runner {
         let sink = stream_to(self.deps.progress.clone(), begin);
         let inference = provider.infer(request, cancel.clone(), sink);
         tokio::pin!(inference);
+        let timeout = attempt.stage.timeout.unwrap_or(FOREVER);
+        let deadline = tokio::time::sleep(timeout);
+        tokio::pin!(deadline);
+        let mut is_late = false;
         let response = loop {
             if self.is_in_vain(attempt) {
                 cancel.cancel();
@@ -259,6 +313,10 @@ impl Runner {
             tokio::select! {
                 biased;
                 response = &mut inference => break response,
+                () = &mut deadline, if !is_late => {
+                    is_late = true;
+                    cancel.cancel();
+                }
                 () = wait_for_event(&mut self.feed, &self.log) => self.log.refresh().await?,
             }
         };
@@ -268,13 +326,18 @@ impl Runner {
         }
         // A model that was changed is not to blame: the attempt begins again with the new one.
         let wanted = cancel.is_cancelled() || provider.is_withdrawn();
-        let stopped = if wanted { Stopped::ByUs } else { Stopped::ByItself };
+        let stopped = match (is_late, wanted) {
+            (true, _) => Stopped::TooSlow,
+            (false, true) => Stopped::ByUs,
+            (false, false) => Stopped::ByItself,
+        };
         self.log.refresh().await?;
         let response = match response {
             Ok(response) => response,
             Err(error) => return Ok(Err(error)),
         };
         let text = response.text.trim().to_owned();
+        let verdict = verdict(attempt, &response, &text, &shown, provider);
         let blob = self.deps.blobs.put(&self.log.session, text.clone().into_bytes()).await?;
         let thinking = match &response.thinking {
             Some(thinking) => {
@@ -283,16 +346,9 @@ impl Runner {
             }
             None => None,
         };
-        let completed = record::inference(
-            &attempt.stage.id,
-            attempt.number,
-            &provider.describe(),
-            prompt_tokens,
-            &attempt.generation,
-            &response,
-            thinking,
-        );
-        Ok(Ok(Reply { response, text, blob, completed, stopped }))
+        let completed =
+            record::inference(attempt, &provider.describe(), prompt_tokens, &response, thinking);
+        Ok(Ok(Reply { response, text, blob, completed, verdict, stopped }))
     }
 
     /// Whether the reply is not wanted any more.
@@ -300,6 +356,39 @@ impl Runner {
         self.log.state.status != WorkflowStatus::Running
             || !unseen(&self.log.state, attempt).is_empty()
     }
+}
+
+/// The inputs, pieces and artifacts in a prompt.
+fn documents(pack: &ContextPack) -> Vec<String> {
+    let is_document = |source: &SourceType| {
+        matches!(source, SourceType::Input(_) | SourceType::Artifact(_) | SourceType::Piece)
+    };
+    let entries = pack.entries().filter(|entry| is_document(&entry.source));
+    entries.map(|entry| entry.content.clone()).collect()
+}
+
+fn verdict(
+    attempt: &Attempt<'_>,
+    response: &InferenceResponse,
+    text: &str,
+    shown: &[String],
+    provider: &dyn InferenceProvider,
+) -> Result<(), OutputRefusal> {
+    if response.only_thought() {
+        return Err(only_thought(response.finish_reason, response.output_tokens));
+    }
+    let encoder = provider.encoder();
+    // A text that cannot be counted has at most the tokens of the whole reply.
+    let count = |text: &str| encoder.count(text).unwrap_or(response.output_tokens);
+    let shown: Vec<&str> = shown.iter().map(String::as_str).collect();
+    let examined = Examined {
+        text,
+        finish: response.finish_reason,
+        max_tokens: attempt.generation.max_tokens,
+        count: &count,
+        shown: &shown,
+    };
+    examine(&examined, &attempt.step.checks)
 }
 
 /// The notes that act on the attempt's stage and that the attempt was not shown.
@@ -312,13 +401,28 @@ pub(super) fn unseen(state: &RunState, attempt: &Attempt<'_>) -> Vec<NoteId> {
         .collect()
 }
 
-/// What was said about the stage's refused attempts, oldest first.
-pub(super) fn refusals<'a>(state: &'a RunState, stage: &StageId) -> impl Iterator<Item = &'a str> {
+/// What was said about the stage's refused attempts (of one of its pieces), oldest first.
+pub(super) fn refusals<'a>(
+    state: &'a RunState,
+    stage: &StageId,
+    piece: Option<PieceRef>,
+) -> impl Iterator<Item = &'a str> {
     let drafts = state.stage(stage).map(|record| record.drafts.as_slice()).unwrap_or_default();
-    drafts.iter().filter_map(|draft| match &draft.reason {
+    let about = move |draft: &&DraftRecord| draft.piece == piece;
+    drafts.iter().filter(about).filter_map(|draft| match &draft.reason {
         DraftReason::Refused { message, .. } => Some(message.as_str()),
         DraftReason::Steered { .. } => None,
     })
+}
+
+/// What a model must be able to do for a stage.
+pub(super) fn required(step: &Step) -> &'static [ModelCapability] {
+    let is_held =
+        matches!(step, Step::Choose(_)) || step.call().is_some_and(|call| call.schema.is_some());
+    match is_held {
+        true => &[ModelCapability::Chat, ModelCapability::Constrained],
+        false => &[ModelCapability::Chat],
+    }
 }
 
 /// Stops the model call when nobody waits for it any more.

@@ -1,7 +1,9 @@
 //! The ends: of a stage that is done, and of a run whose last stage that was.
 
-use correx_events::{EventPayload, StageCompleted, StageId, Timestamp, WorkflowCompleted};
-use correx_sessions::{RunState, StageStatus};
+use correx_events::{
+    EventPayload, StageCompleted, StageId, StageSkipped, Timestamp, WorkflowCompleted,
+};
+use correx_sessions::RunState;
 
 /// What a stage has to show for itself.
 #[derive(Debug, Clone, Copy, Default)]
@@ -19,11 +21,7 @@ pub(super) fn stage_done(
     produced: Produced,
     now: Timestamp,
 ) -> Vec<EventPayload> {
-    let next_stage = state
-        .stages
-        .iter()
-        .find(|record| record.status != StageStatus::Done && record.plan.id != *stage)
-        .map(|record| record.plan.id.clone());
+    let next_stage = state.next_when_over(Some(stage)).map(|record| record.plan.id.clone());
     let is_last = next_stage.is_none();
     let began = state.stage(stage).and_then(|record| record.started_at);
     let done = StageCompleted {
@@ -36,6 +34,21 @@ pub(super) fn stage_done(
     };
     let end = is_last.then(|| completed(state, now));
     std::iter::once(done.into()).chain(end).collect()
+}
+
+/// The events that follow when `stage` is passed over because `condition` does not hold.
+pub(super) fn stage_skipped(
+    state: &RunState,
+    stage: &StageId,
+    condition: &str,
+    now: Timestamp,
+) -> Vec<EventPayload> {
+    let next_stage = state.next_when_over(Some(stage)).map(|record| record.plan.id.clone());
+    let is_last = next_stage.is_none();
+    let (stage_id, reason) = (stage.clone(), condition.to_owned());
+    let skipped = StageSkipped { stage_id, reason, next_stage };
+    let end = is_last.then(|| completed(state, now));
+    std::iter::once(skipped.into()).chain(end).collect()
 }
 
 /// The event that ends a run well.

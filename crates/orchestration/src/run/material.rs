@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use correx_events::{ArtifactName, BlobHash, BlobStore};
-use correx_sessions::RunState;
+use correx_sessions::{RunState, StageStatus};
 
 use super::error::RunControlError;
 use crate::{Need, TemplateValues, Workflow};
@@ -58,7 +58,14 @@ impl Material {
             let what = format!("the artifact \"{}\"", artifact.name);
             artifacts.insert(artifact.name.clone(), text(blobs, &artifact.hash, &what).await?);
         }
-        Ok(TemplateValues { inputs: self.inputs.clone(), artifacts })
+        // What a stage that was passed over would have made is an empty text.
+        for record in state.stages.iter().filter(|record| record.status == StageStatus::Skipped) {
+            let output = self.workflow.stage(&record.plan.id).and_then(|stage| stage.step.output());
+            if let Some(name) = output {
+                artifacts.entry(name.clone()).or_default();
+            }
+        }
+        Ok(TemplateValues { inputs: self.inputs.clone(), artifacts, own: BTreeMap::new() })
     }
 }
 

@@ -20,6 +20,7 @@ mod log;
 mod material;
 pub mod orchestrator;
 mod outcome;
+mod pieces;
 pub mod progress;
 mod record;
 mod runner;

@@ -11,14 +11,13 @@ use correx_events::{
     OrchestrationResumed, PauseReason, SessionCreated, SessionId, StageCancelled, StageFailed,
     StageId, SteeringNoteWithdrawn, WorkflowFailed, WorkflowRef, WorkflowStarted,
 };
-use correx_inference::{
-    GenerationConfig, InferenceCancellationToken, InferenceRouter, ModelCapability,
-};
+use correx_inference::{GenerationConfig, InferenceCancellationToken, InferenceRouter};
 use correx_sessions::{
     EventReplayer, IncrementalReplayer, RunReducer, RunState, StageStatus, WorkflowStatus,
 };
 use tokio::task::JoinHandle;
 
+use super::attempt::required;
 use super::error::{CreateError, RunControlError};
 use super::finish::{Produced, stage_done};
 use super::guard::{can_resume, can_start, is_asking, wrong};
@@ -26,7 +25,7 @@ use super::log::{Landed, LogError, SessionLog};
 use super::material::Material;
 use super::progress::ProgressSink;
 use super::runner::Runner;
-use crate::{InputText, Need, StageThinking, Step, Workflow};
+use crate::{InputText, Need, StageThinking, Workflow};
 
 /// What an orchestrator works with.
 #[derive(Clone)]
@@ -372,10 +371,14 @@ impl Orchestrator {
         workflow: &Workflow,
     ) -> Result<(), RunControlError> {
         for stage in &workflow.stages {
-            let is_done =
-                state.stage(&stage.id).is_some_and(|record| record.status == StageStatus::Done);
-            if matches!(stage.step, Step::Generate(_)) && !is_done {
-                self.deps.router.route(Some(&stage.id), &[ModelCapability::Chat]).await?;
+            let is_done = state.stage(&stage.id).is_some_and(|record| record.status.is_over());
+            let Some(step) = stage.step.call().filter(|_| !is_done) else { continue };
+            match workflow.model_for(step) {
+                // Found out without loading it: another one may be at work.
+                Some(model) => self.deps.router.check_model(model).await?,
+                None => {
+                    self.deps.router.route(Some(&stage.id), required(&stage.step)).await?;
+                }
             }
         }
         Ok(())

@@ -5,7 +5,7 @@
 
 use correx_events::{
     ArtifactProduced, EventPayload, FailureReason, NoteId, OrchestrationPaused, PauseReason,
-    StageAttemptRefused, StageFailed, StageRestarted, StageStarted, WorkflowFailed,
+    StageAttemptRefused, StageFailed, StageId, StageRestarted, StageStarted, WorkflowFailed,
 };
 use correx_inference::FinishReason;
 use correx_sessions::WorkflowStatus;
@@ -16,7 +16,7 @@ use super::finish::{Produced, stage_done};
 use super::log::Landed;
 use super::runner::{Runner, Stall};
 use crate::OutputRefusal;
-use crate::validate::{count_words, examine, only_thought};
+use crate::validate::count_words;
 
 impl Runner {
     /// Records what became of the attempt, on the log as it is when that lands.
@@ -45,7 +45,8 @@ impl Runner {
                 Some(reply)
                     if status == WorkflowStatus::Running
                         && notes.is_empty()
-                        && reply.response.finish_reason != FinishReason::Cancelled =>
+                        && (reply.response.finish_reason != FinishReason::Cancelled
+                            || reply.stopped == Stopped::TooSlow) =>
                 {
                     self.judge(attempt, reply)
                 }
@@ -59,17 +60,16 @@ impl Runner {
 
     /// A whole reply that nothing came in between of: artifact, another attempt, or failure.
     fn judge(&self, attempt: &Attempt<'_>, reply: &Reply) -> (Vec<EventPayload>, Next) {
-        let verdict = match reply.response.only_thought() {
-            true => Err(only_thought(reply.response.finish_reason, reply.response.output_tokens)),
-            false => examine(
-                &reply.text,
-                reply.response.finish_reason,
-                attempt.generation.max_tokens,
-                &attempt.step.checks,
-            ),
-        };
-        match verdict {
-            Ok(()) => (self.accept(attempt, reply), Next::Decide),
+        if reply.stopped == Stopped::TooSlow {
+            return self.refuse(attempt, reply, too_slow(attempt));
+        }
+        match reply.verdict.clone() {
+            Ok(()) => match attempt.piece {
+                Some(work) => {
+                    (vec![reply.completed.clone(), work.done(attempt, reply)], Next::Onward)
+                }
+                None => (self.accept(attempt, reply), Next::Decide),
+            },
             Err(refusal) => self.refuse(attempt, reply, refusal),
         }
     }
@@ -104,14 +104,14 @@ impl Runner {
         refusal: OutputRefusal,
     ) -> (Vec<EventPayload>, Next) {
         let id = attempt.stage.id.clone();
-        let before = refusals(&self.log.state, &id).count();
+        let before = refusals(&self.log.state, &id, attempt.at()).count();
         let refused = StageAttemptRefused {
             stage_id: id.clone(),
             attempt: attempt.number,
             validator: refusal.validator.to_owned(),
             message: refusal.message.clone(),
             draft: reply.blob.clone(),
-            piece: None,
+            piece: attempt.at(),
         };
         let mut payloads = vec![reply.completed.clone(), refused.into()];
         if before < attempt.step.retries as usize {
@@ -124,6 +124,7 @@ impl Runner {
             "thinking" => {
                 "Raise max_tokens of the stage, set thinking = false for it, or use another model."
             }
+            "timeout" => "Raise timeout_seconds of the stage, ask for less, or use a faster model.",
             "not_empty" => "Change the stage's prompt, or use another model.",
             _ => "Loosen the stage's checks, change its prompt, or allow more retries.",
         };
@@ -134,7 +135,7 @@ impl Runner {
             refusal.validator,
             refusal.message,
         );
-        payloads.extend(failure(attempt, reason));
+        payloads.extend(attempt.failure(reason));
         (payloads, Next::Decide)
     }
 
@@ -145,11 +146,25 @@ impl Runner {
     ) -> Result<Next, Stall> {
         // Paused: left for the next attempt to find out. Ended: nothing is to be said any more.
         while self.log.state.status == WorkflowStatus::Running {
-            if self.log.append(failure(attempt, reason.clone())).await? == Landed::Yes {
+            if self.log.append(attempt.failure(reason.clone())).await? == Landed::Yes {
                 break;
             }
         }
         Ok(Next::Decide)
+    }
+}
+
+fn too_slow(attempt: &Attempt<'_>) -> OutputRefusal {
+    let seconds = attempt.stage.timeout.unwrap_or_default().as_secs();
+    OutputRefusal {
+        validator: "timeout",
+        message: format!("Answer briefly; after {seconds} seconds the last answer had no end."),
+    }
+}
+
+impl Attempt<'_> {
+    fn failure(&self, reason: String) -> Vec<EventPayload> {
+        failure(&self.stage.id, &self.stage.title, self.number, reason)
     }
 }
 
@@ -189,11 +204,16 @@ fn put_aside(
     }
 }
 
-fn failure(attempt: &Attempt<'_>, reason: String) -> Vec<EventPayload> {
-    let message = format!("the stage \"{}\" failed: {reason}", attempt.stage.title);
-    let stage_id = attempt.stage.id.clone();
+/// A stage gave up, and the run with it.
+pub(super) fn failure(
+    stage: &StageId,
+    title: &str,
+    attempt: u32,
+    reason: String,
+) -> Vec<EventPayload> {
+    let message = format!("the stage \"{title}\" failed: {reason}");
     vec![
-        StageFailed { stage_id, attempt: attempt.number, reason }.into(),
+        StageFailed { stage_id: stage.clone(), attempt, reason }.into(),
         WorkflowFailed { reason: FailureReason::StageFailed, message }.into(),
     ]
 }

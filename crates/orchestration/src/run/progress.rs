@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use correx_events::{SessionId, StageId};
+use correx_events::{PieceRef, SessionId, StageId};
 use correx_inference::{StreamEvent, StreamSink};
 
 /// How far an attempt is.
@@ -28,6 +28,8 @@ pub struct StageProgress {
     pub thinking: String,
     /// Text to append to the attempt's draft.
     pub text: String,
+    /// Of a stage that goes piece by piece: the one at work.
+    pub piece: Option<PieceRef>,
 }
 
 /// Receives progress. Called on the engine's thread: it must not block.

@@ -3,9 +3,11 @@
 use correx_context::ContextPack;
 use correx_events::{
     BlobError, BlobHash, BlobStore, ContextAssembled, ContextEntryRecord, EntryFate, EventPayload,
-    InferenceCompleted, NoteId, SessionId, StageId, SteeringNoteApplied,
+    InferenceCompleted, NoteId, PieceRef, SessionId, StageId, SteeringNoteApplied,
 };
-use correx_inference::{FinishReason, GenerationConfig, InferenceResponse, ModelDescription};
+use correx_inference::{FinishReason, InferenceResponse, ModelDescription};
+
+use super::attempt::Attempt;
 
 /// Keeps a prompt's texts and ids as blobs, and says where they are.
 pub(super) async fn context(
@@ -13,6 +15,7 @@ pub(super) async fn context(
     session: &SessionId,
     stage: &StageId,
     attempt: u32,
+    piece: Option<PieceRef>,
     pack: &ContextPack,
 ) -> Result<EventPayload, BlobError> {
     let kept = pack.entries().map(|entry| (entry, EntryFate::Kept));
@@ -40,7 +43,7 @@ pub(super) async fn context(
         budget_limit: pack.budget_limit as u64,
         prompt_ids: blobs.put(session, ids).await?,
         judges: false,
-        piece: None,
+        piece,
     };
     Ok(assembled.into())
 }
@@ -52,17 +55,16 @@ pub(super) fn applied(note: &NoteId, stage: &StageId, attempt: u32) -> EventPayl
 
 /// A model call ended.
 pub(super) fn inference(
-    stage: &StageId,
-    attempt: u32,
+    attempt: &Attempt<'_>,
     model: &ModelDescription,
     prompt_tokens: usize,
-    generation: &GenerationConfig,
     response: &InferenceResponse,
     thinking: Option<BlobHash>,
 ) -> EventPayload {
+    let generation = &attempt.generation;
     InferenceCompleted {
-        stage_id: stage.clone(),
-        attempt,
+        stage_id: attempt.stage.id.clone(),
+        attempt: attempt.number,
         model: model.name.clone(),
         model_sha256: model.sha256.clone(),
         prompt_tokens: prompt_tokens as u64,
@@ -86,7 +88,7 @@ pub(super) fn inference(
         }
         .to_owned(),
         judges: false,
-        piece: None,
+        piece: attempt.at(),
     }
     .into()
 }

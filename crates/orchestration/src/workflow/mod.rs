@@ -2,7 +2,9 @@
 //!
 //! The format is written down in `docs/workflows.md`.
 
+mod checks;
 mod condition;
+mod kinds;
 mod names;
 mod parse;
 mod plan;
@@ -10,6 +12,8 @@ mod problem;
 mod reading;
 mod scope;
 mod types;
+
+pub(crate) use kinds::is_in;
 
 pub use condition::{Condition, ConditionError};
 pub use problem::{WorkflowError, WorkflowErrors, WorkflowProblem};

@@ -5,17 +5,20 @@ use std::ops::Range;
 use correx_events::{ArtifactName, InputKind, StageId};
 use toml::de::{DeTable, DeValue};
 
+use super::checks::{CHECK, checks};
 use super::names::{ID_RULE, NAME_RULE, Names, check_name, is_id, is_name, unknown_word};
 use super::problem::{WorkflowErrors, WorkflowProblem};
 use super::reading::{Fields, Located, Reading, nearest};
-use super::scope::{RawKind, RawStage, Scope};
+use super::scope::{ModelKind, RawKind, RawStage, Scope};
 use super::{
     ApproveStep, DEFAULT_RETRIES, GenerateStep, InputSpec, Need, Sampling, Stage, Step, Workflow,
+    kinds,
 };
 use crate::{OutputCheck, Template};
 
-const TOP: &[&str] = &["version", "name", "description", "generation", "input", "stage"];
-const INPUT: &[&str] = &["name", "type", "description", "required", "default", "sample"];
+const TOP: &[&str] = &["version", "name", "description", "model", "generation", "input", "stage"];
+const INPUT: &[&str] =
+    &["name", "type", "description", "required", "default", "sample", "choices", "min", "max"];
 const SAMPLING: &[&str] = &[
     "temperature",
     "top_p",
@@ -26,14 +29,18 @@ const SAMPLING: &[&str] = &[
     "max_tokens",
     "thinking",
 ];
-const STAGE: &[&str] = &["id", "title", "kind"];
-const GENERATE: &[&str] = &["prompt", "system", "output", "media_type", "retries", "check"];
+const STAGE: &[&str] = &["id", "title", "kind", "needs", "when"];
+const MODEL: &[&str] =
+    &["prompt", "system", "model", "output", "media_type", "retries", "timeout_seconds"];
+const GENERATE: &[&str] = &["check", "schema"];
+const CHOOSE: &[&str] = &["options", "score"];
+const MAP: &[&str] = &["check", "over", "piece_tokens", "join", "redo_pieces"];
+const REDUCE: &[&str] = &["check", "over"];
 const APPROVE: &[&str] = &["prompt", "show"];
-const CHECK: &[&str] = &["min_words", "max_words", "must_match", "must_not_match"];
-const KINDS: &[&str] = &["generate", "approve"];
+const KINDS: &[&str] = &["generate", "map", "reduce", "choose", "approve"];
 /// Kinds of later versions: refused by name, so that nobody looks for a typing mistake.
-const LATER_KINDS: &[&str] = &["map", "reduce", "choose", "command", "write", "read"];
-const INPUT_TYPES: &[&str] = &["text", "file", "folder"];
+const LATER_KINDS: &[&str] = &["command", "write", "read"];
+const INPUT_TYPES: &[&str] = &["text", "file", "folder", "choice", "number"];
 
 pub(super) fn parse(text: &str) -> Result<Workflow, WorkflowErrors> {
     let mut reading = Reading::new(text);
@@ -76,6 +83,7 @@ fn read(reading: &mut Reading<'_>, top: &Fields<'_>, source: &str) -> Option<Wor
     }
     let name = top.required_words(reading, "name");
     let description = top.words(reading, "description").map(|text| text.value);
+    let model = model(reading, top);
     let generation = top
         .table(reading, "generation", "[generation]", SAMPLING)
         .map(|fields| sampling(reading, &fields))
@@ -92,7 +100,7 @@ fn read(reading: &mut Reading<'_>, top: &Fields<'_>, source: &str) -> Option<Wor
     Some(Workflow {
         name: name?.value,
         description,
-        model: None,
+        model: model?,
         generation,
         inputs,
         stages,
@@ -152,6 +160,8 @@ fn input(
         "text" => Some(InputKind::Text),
         "file" => Some(InputKind::File),
         "folder" => Some(InputKind::Folder),
+        "choice" => Some(InputKind::Choice),
+        "number" => Some(InputKind::Number),
         _ => {
             unknown_word(reading, "input type", &word, INPUT_TYPES);
             None
@@ -164,6 +174,7 @@ fn input(
     let description = fields.words(reading, "description").map(|text| text.value);
     let default = fields.text(reading, "default").map(|text| text.value);
     let sample = fields.words(reading, "sample").map(|text| text.value);
+    let values = kinds::values(reading, &fields, kind, default.as_deref());
     Some(InputSpec {
         name: name?.value,
         kind: kind?,
@@ -171,9 +182,9 @@ fn input(
         need,
         default,
         sample,
-        choices: Vec::new(),
-        min: None,
-        max: None,
+        choices: values.choices,
+        min: values.min,
+        max: values.max,
     })
 }
 
@@ -200,20 +211,21 @@ fn raw_stage<'t>(
     outputs: &mut Names,
 ) -> RawStage<'t> {
     let kind = table.get("kind").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
-    let generate = [STAGE, GENERATE, SAMPLING].concat();
-    let approve = [STAGE, APPROVE].concat();
-    let every = [generate.as_slice(), APPROVE].concat();
+    let asked = |own: &[&'static str]| [STAGE, MODEL, SAMPLING, own].concat();
     let (place, known) = match kind {
-        "generate" => ("a generate stage", &generate),
-        "approve" => ("an approve stage", &approve),
-        _ => ("a stage", &every),
+        "generate" => ("a generate stage", asked(GENERATE)),
+        "map" => ("a map stage", asked(MAP)),
+        "reduce" => ("a reduce stage", asked(REDUCE)),
+        "choose" => ("a choose stage", asked(CHOOSE)),
+        "approve" => ("an approve stage", [STAGE, APPROVE].concat()),
+        _ => ("a stage", asked(&[GENERATE, MAP, CHOOSE, APPROVE].concat())),
     };
     let fields = if LATER_KINDS.contains(&kind) {
         // Its keys are not known here; only its kind is to be said.
         let all: Vec<&str> = table.keys().map(|key| key.get_ref().as_ref()).collect();
         Fields::new(reading, table, span, place, &all)
     } else {
-        Fields::new(reading, table, span, place, known)
+        Fields::new(reading, table, span, place, &known)
     };
     let id = fields.required_words(reading, "id");
     if let Some(id) = &id {
@@ -224,7 +236,13 @@ fn raw_stage<'t>(
     let kind = match fields.required_words(reading, "kind") {
         None => RawKind::Unusable,
         Some(word) => match word.value.as_str() {
-            "generate" => {
+            "generate" | "map" | "reduce" | "choose" => {
+                let kind = match word.value.as_str() {
+                    "map" => ModelKind::Map,
+                    "reduce" => ModelKind::Reduce,
+                    "choose" => ModelKind::Choose,
+                    _ => ModelKind::Generate,
+                };
                 let output = fields.words(reading, "output").inspect(|name| {
                     check_name(reading, "the name of an output", name, NAME_RULE, is_name);
                 });
@@ -234,7 +252,7 @@ fn raw_stage<'t>(
                 if let Some(name) = &output {
                     outputs.add(reading, name);
                 }
-                RawKind::Generate { output }
+                RawKind::Model { kind, output }
             }
             "approve" => RawKind::Approve,
             later if LATER_KINDS.contains(&later) => {
@@ -253,47 +271,74 @@ fn raw_stage<'t>(
 fn stage(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<Stage> {
     let raw = &scope.raw[scope.index];
     let step = match &raw.kind {
-        RawKind::Generate { output } => {
-            generate(reading, scope, output.as_ref()).map(Step::Generate)
+        RawKind::Model { kind, output } => {
+            let call = generate(reading, scope, *kind, output.as_ref());
+            kinds::step(reading, scope, *kind, call)
         }
         RawKind::Approve => approve(reading, scope).map(Step::Approve),
         RawKind::Unusable => None,
     };
     let id = raw.id()?;
     let title = raw.title.clone().unwrap_or_else(|| title_of(id));
-    let before = scope.index.checked_sub(1).and_then(|before| scope.raw[before].id());
-    let needs = before.map(StageId::new).into_iter().collect();
-    Some(Stage { id: StageId::new(id), title, needs, when: None, timeout: None, step: step? })
+    let when = kinds::condition(reading, scope);
+    let timeout = kinds::timeout(reading, scope);
+    let needs = kinds::needs(reading, scope, when.as_ref(), step.as_ref());
+    Some(Stage { id: StageId::new(id), title, needs, when, timeout, step: step? })
 }
 
 fn generate(
     reading: &mut Reading<'_>,
     scope: &Scope<'_>,
+    kind: ModelKind,
     output: Option<&Located<String>>,
 ) -> Option<GenerateStep> {
     let fields = &scope.raw[scope.index].fields;
     let prompt = fields.required_words(reading, "prompt");
-    let prompt = prompt.and_then(|prompt| template(reading, scope, &prompt));
+    let prompt = prompt.and_then(|prompt| {
+        let template = template(reading, scope, &prompt)?;
+        kinds::shown(reading, kind, &prompt, &template);
+        Some(template)
+    });
     let system = fields.words(reading, "system");
     let system = plain(reading, system, "system");
     let media_type = fields.words(reading, "media_type").map(|text| text.value);
     let sampling = sampling(reading, fields);
+    let model = model(reading, fields);
+    let schema = kinds::schema(reading, fields);
+    let by_default = match (kind, &schema) {
+        (ModelKind::Choose, _) => "text/plain",
+        (_, Some(_)) => "application/json",
+        (_, None) => "text/markdown",
+    };
     let retries = fields.whole(reading, "retries", (0, 20), "between 0 and 20");
-    let checks = fields
+    let mut checks = fields
         .table(reading, "check", "[stage.check]", CHECK)
         .map(|fields| checks(reading, &fields))
         .unwrap_or_default();
+    // Not every engine can hold an answer to a schema.
+    let schema = schema.map(|(schema, checked)| {
+        checks.push(OutputCheck::Schema(checked));
+        schema
+    });
     Some(GenerateStep {
         prompt: prompt?,
         system,
-        model: None,
-        schema: None,
+        model: model?,
+        schema,
         output: ArtifactName::new(output?.value.clone()),
-        media_type: media_type.unwrap_or_else(|| "text/markdown".to_owned()),
+        media_type: media_type.unwrap_or_else(|| by_default.to_owned()),
         sampling,
         retries: retries.and_then(|n| u32::try_from(n).ok()).unwrap_or(DEFAULT_RETRIES),
         checks,
     })
+}
+
+/// `None` only after something was reported.
+fn model(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<Option<String>> {
+    match (fields.get("model"), fields.words(reading, "model")) {
+        (Some(_), None) => None,
+        (_, model) => Some(model.map(|model| model.value.trim().to_owned())),
+    }
 }
 
 fn approve(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<ApproveStep> {
@@ -312,35 +357,6 @@ fn approve(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<ApproveStep> 
     }
     let show = show.map(|name| ArtifactName::new(name.value));
     Some(ApproveStep { question: question?, show })
-}
-
-fn checks(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Vec<OutputCheck> {
-    const WORDS: (u64, u64) = (1, 1_000_000);
-    let mut checks = Vec::new();
-    let min = fields.whole(reading, "min_words", WORDS, "between 1 and 1000000");
-    let max = fields.whole(reading, "max_words", WORDS, "between 1 and 1000000");
-    if let (Some(min), Some(max)) = (min, max)
-        && min > max
-    {
-        let span = fields.get("min_words").map_or(fields.span.clone(), |value| value.span());
-        reading.report(&span, WorkflowProblem::NothingFits { min, max });
-    }
-    checks.extend(min.map(OutputCheck::MinWords));
-    checks.extend(max.map(OutputCheck::MaxWords));
-    for (key, check) in [
-        ("must_match", OutputCheck::must_match as fn(&str) -> _),
-        ("must_not_match", OutputCheck::must_not_match),
-    ] {
-        for pattern in fields.texts(reading, key) {
-            match check(&pattern.value) {
-                Ok(check) => checks.push(check),
-                Err(error) => {
-                    reading.report(&pattern.span, WorkflowProblem::Pattern(error));
-                }
-            }
-        }
-    }
-    checks
 }
 
 fn template(

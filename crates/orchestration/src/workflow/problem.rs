@@ -168,14 +168,50 @@ pub enum WorkflowProblem {
         /// The nearest that is there.
         suggestion: Option<String>,
     },
+    /// A stage that is not there before this one.
+    #[error("no earlier stage has the id \"{id}\"{}", did_you_mean(suggestion))]
+    UnknownStage {
+        /// The id.
+        id: String,
+        /// The nearest that is there.
+        suggestion: Option<String>,
+    },
+    /// A condition that is no expression.
+    #[error("the condition cannot be used: {0}")]
+    Condition(String),
+    /// A prompt that leaves out what its stage goes through.
+    #[error("the prompt of a {kind} stage must have {{{{ {variable} }}}} in it")]
+    NotShown {
+        /// The kind.
+        kind: &'static str,
+        /// What it must show.
+        variable: &'static str,
+    },
+    /// A schema that is none.
+    #[error("not a JSON Schema: {0}")]
+    Schema(String),
+    /// Two keys of which one is wanted.
+    #[error("{place} needs one of \"{one}\" and \"{other}\", not both and not none")]
+    OneOf {
+        /// What needs it.
+        place: &'static str,
+        /// The one.
+        one: &'static str,
+        /// The other.
+        other: &'static str,
+    },
     /// A pattern that is not a regular expression.
     #[error("not a regular expression: {0}")]
     Pattern(String),
     /// Limits that leave nothing.
-    #[error("min_words is {min} and max_words is {max}: no text has that many words")]
+    #[error("{min_key} is {min} and {max_key} is {max}: no text satisfies both")]
     NothingFits {
+        /// The key of the lower limit.
+        min_key: &'static str,
         /// The lower limit.
         min: u64,
+        /// The key of the upper limit.
+        max_key: &'static str,
         /// The upper limit.
         max: u64,
     },

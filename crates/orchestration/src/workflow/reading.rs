@@ -79,6 +79,7 @@ impl<'s> Reading<'s> {
                     | WorkflowProblem::NoStages
                     | WorkflowProblem::UnknownVariable { .. }
                     | WorkflowProblem::UnknownArtifact { .. }
+                    | WorkflowProblem::UnknownStage { .. }
             )
         };
         let mut errors: Vec<WorkflowError> = self

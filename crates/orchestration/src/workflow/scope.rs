@@ -1,7 +1,7 @@
 //! Which names a stage can use: every input, and the artifacts of the stages before it.
 
-use super::InputSpec;
 use super::reading::{Fields, Located, nearest};
+use super::{InputSpec, Source};
 
 /// A stage whose templates have not been looked at yet.
 pub(super) struct RawStage<'t> {
@@ -12,9 +12,33 @@ pub(super) struct RawStage<'t> {
 }
 
 pub(super) enum RawKind {
-    Generate { output: Option<Located<String>> },
+    /// The model is asked.
+    Model {
+        kind: ModelKind,
+        output: Option<Located<String>>,
+    },
     Approve,
     Unusable,
+}
+
+/// How the model is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ModelKind {
+    Generate,
+    Map,
+    Reduce,
+    Choose,
+}
+
+impl ModelKind {
+    /// The variables that its prompt has beside inputs and artifacts.
+    pub(super) fn variables(self) -> &'static [&'static str] {
+        match self {
+            ModelKind::Map => &["piece", "number", "count", "heading"],
+            ModelKind::Reduce => &["pieces"],
+            ModelKind::Generate | ModelKind::Choose => &[],
+        }
+    }
 }
 
 impl RawStage<'_> {
@@ -24,7 +48,7 @@ impl RawStage<'_> {
 
     pub(super) fn output(&self) -> Option<&str> {
         match &self.kind {
-            RawKind::Generate { output } => output.as_ref().map(|name| name.value.as_str()),
+            RawKind::Model { output, .. } => output.as_ref().map(|name| name.value.as_str()),
             _ => None,
         }
     }
@@ -45,7 +69,29 @@ impl Scope<'_> {
     fn known(&self) -> Vec<String> {
         let inputs = self.inputs.iter().map(|input| format!("inputs.{}", input.name));
         let artifacts = self.earlier_outputs().map(|name| format!("artifacts.{name}"));
-        inputs.chain(artifacts).collect()
+        let own = match &self.raw[self.index].kind {
+            RawKind::Model { kind, .. } => kind.variables(),
+            _ => &[],
+        };
+        inputs.chain(artifacts).chain(own.iter().map(|name| (*name).to_owned())).collect()
+    }
+
+    /// The earlier stages that produce what `variables` name.
+    pub(super) fn producers<'v>(&self, variables: impl Iterator<Item = &'v str>) -> Vec<&str> {
+        let names = variables.filter_map(|name| name.strip_prefix("artifacts."));
+        let named =
+            |name: &str| self.raw[..self.index].iter().find(|raw| raw.output() == Some(name));
+        names.filter_map(|name| named(name)?.id()).collect()
+    }
+
+    /// What `inputs.NAME` or `artifacts.NAME` is, if it is there.
+    pub(super) fn source(&self, name: &str) -> Option<Source> {
+        self.resolve(name).ok()?;
+        match name.split_once('.')? {
+            ("inputs", name) => Some(Source::Input(name.to_owned())),
+            ("artifacts", name) => Some(Source::Artifact(name.into())),
+            _ => None,
+        }
     }
 
     /// Whether a variable can be used; otherwise a suggestion and a reason.

@@ -7,6 +7,8 @@ mod context;
 mod examples;
 mod inputs;
 mod interleavings;
+mod kinds;
+mod languages;
 mod runs;
 mod steering;
 mod support;

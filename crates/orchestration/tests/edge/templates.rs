@@ -1,13 +1,11 @@
 //! Prompts: what came from where, and what is no template.
 
-use std::collections::BTreeMap;
-
 use correx_orchestration::{Origin, Segment, Template, TemplateValues};
 use proptest::prelude::*;
 
 fn values(inputs: &[(&str, &str)]) -> TemplateValues {
     let inputs = inputs.iter().map(|(name, text)| ((*name).to_owned(), (*text).to_owned()));
-    TemplateValues { inputs: inputs.collect(), artifacts: BTreeMap::new() }
+    TemplateValues { inputs: inputs.collect(), ..TemplateValues::default() }
 }
 
 fn render(template: &str, inputs: &[(&str, &str)]) -> Vec<Segment> {

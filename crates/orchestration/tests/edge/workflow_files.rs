@@ -165,9 +165,9 @@ fn duplicates_name_the_line_of_the_first() {
 
 #[test]
 fn kinds_of_later_versions_are_refused_by_name() {
-    for kind in ["map", "command", "write"] {
+    for kind in ["command", "write", "read"] {
         let text = format!(
-            "name=\"W\"\n[[stage]]\nid=\"one\"\nkind=\"{kind}\"\nprogram=\"ls\"\nneeds=[\"x\"]"
+            "name=\"W\"\n[[stage]]\nid=\"one\"\nkind=\"{kind}\"\nprogram=\"ls\"\nfrom=\"x\""
         );
         let mistake = only(&text);
         let expected =

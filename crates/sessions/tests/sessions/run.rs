@@ -246,7 +246,8 @@ fn drafts_put_aside_and_refused_are_kept_in_order() {
                 attempt: 1,
                 reason: DraftReason::Steered { notes: vec!["n".into()] },
                 draft: None,
-                thinking: None
+                thinking: None,
+                piece: None,
             },
             DraftRecord {
                 attempt: 2,
@@ -255,7 +256,8 @@ fn drafts_put_aside_and_refused_are_kept_in_order() {
                     message: "too many".into()
                 },
                 draft: Some(draft),
-                thinking: Some(Thought { text: BlobHash::of(b"thinking"), tokens: 64 })
+                thinking: Some(Thought { text: BlobHash::of(b"thinking"), tokens: 64 }),
+                piece: None,
             },
         ]
     );
@@ -320,7 +322,7 @@ fn notes_are_folded_with_the_stage_that_was_current_before_the_event() {
 fn what_does_not_change_a_run_changes_only_its_version_and_time() {
     let before = vec![started(&["notes", "summary", "publish"]), begin("summary", 1)];
     let passing = samples().into_iter().filter(|sample| {
-        ["map_piece_completed", "policy_denied", "effect_intended", "effect_done"]
+        ["policy_denied", "policy_decided", "effect_intended", "effect_done"]
             .contains(&sample.kind())
     });
     let unknown = EventPayload::Unknown(UnknownPayload {

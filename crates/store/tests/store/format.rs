@@ -163,11 +163,14 @@ async fn a_bad_catalogue_row_is_put_together_from_the_events() {
 }
 
 /// What the committed file of format 1 holds.
+/// As many kinds there were when the file was written; later ones come behind them.
+const KINDS_OF_ITS_DAY: usize = 26;
+
 async fn assert_is_the_fixture(store: &Store) {
     let name = session("fixture");
     let events = all(store, &name).await;
     let payloads: Vec<_> = events.iter().map(|event| event.payload.clone()).collect();
-    assert_eq!(payloads, one_of_each());
+    assert_eq!(payloads, one_of_each()[..KINDS_OF_ITS_DAY]);
     assert_eq!(all(store, &session("other")).await.iter().map(number_of).collect::<Vec<_>>(), [7]);
     let record = store.session(&name).await.unwrap().unwrap();
     assert_eq!(record.title, "Grüße — \"quoted\", \\ and 🦀");
@@ -177,7 +180,7 @@ async fn assert_is_the_fixture(store: &Store) {
     assert_eq!(store.get(&hash).await.unwrap().unwrap(), b"a blob of format 1");
     let branch = store.branch(&name).await.unwrap();
     assert_eq!(branch.iter().map(|t| t.turn_id.as_str()).collect::<Vec<_>>(), ["t1", "t2b"]);
-    assert_eq!(store.event_kinds(&name).await.unwrap().len(), EventPayload::KINDS.len());
+    assert_eq!(store.event_kinds(&name).await.unwrap().len(), KINDS_OF_ITS_DAY);
     assert!(store.rename_session(&session("deleted"), "x").await.is_err());
 }
 

@@ -201,6 +201,20 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             outcome: EffectOutcome::Failed { message: "no space".into() },
         }
         .into(),
+        StageSkipped {
+            stage_id: stage("d"),
+            reason: "inputs.tell == \"yes\"".into(),
+            next_stage: None,
+        }
+        .into(),
+        WorkflowRerun { from_stage: stage("b"), stages: vec![stage("b"), stage("c")] }.into(),
+        PolicyDecided {
+            stage_id: stage("c"),
+            action: "write out/summary.md".into(),
+            verdict: PolicyVerdict::NeedsApproval,
+            rule: "the default policy".into(),
+        }
+        .into(),
     ];
     let kinds: Vec<_> = payloads.iter().map(EventPayload::kind).collect();
     assert_eq!(kinds, EventPayload::KINDS, "a kind has no sample, or the order differs");
