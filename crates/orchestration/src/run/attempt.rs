@@ -192,11 +192,7 @@ impl Runner {
         attempt: &Attempt<'_>,
         provider: &dyn InferenceProvider,
     ) -> Result<Option<Result<ContextPack, StageContextError>>, Stall> {
-        let values = self
-            .material
-            .values(&self.log.state, self.deps.blobs.as_ref())
-            .await
-            .map_err(|error| Stall::Other(error.to_string()))?;
+        let values = self.values().await?;
         let own = attempt.piece.map(|work| work.own.clone()).unwrap_or_default();
         let values = Arc::new(TemplateValues { own, ..values });
         let limits = AttemptLimits {

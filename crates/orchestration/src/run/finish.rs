@@ -21,7 +21,7 @@ pub(super) fn stage_done(
     produced: Produced,
     now: Timestamp,
 ) -> Vec<EventPayload> {
-    let next_stage = state.next_when_over(Some(stage)).map(|record| record.plan.id.clone());
+    let next_stage = following(state, stage);
     let is_last = next_stage.is_none();
     let began = state.stage(stage).and_then(|record| record.started_at);
     let done = StageCompleted {
@@ -43,12 +43,17 @@ pub(super) fn stage_skipped(
     condition: &str,
     now: Timestamp,
 ) -> Vec<EventPayload> {
-    let next_stage = state.next_when_over(Some(stage)).map(|record| record.plan.id.clone());
+    let next_stage = following(state, stage);
     let is_last = next_stage.is_none();
     let (stage_id, reason) = (stage.clone(), condition.to_owned());
     let skipped = StageSkipped { stage_id, reason, next_stage };
     let end = is_last.then(|| completed(state, now));
     std::iter::once(skipped.into()).chain(end).collect()
+}
+
+/// The stage that runs once `stage` is over.
+fn following(state: &RunState, stage: &StageId) -> Option<StageId> {
+    state.next_when_over(Some(stage)).map(|record| record.plan.id.clone())
 }
 
 /// The event that ends a run well.

@@ -5,6 +5,7 @@
 //! - `guard`: which operation a run's state allows.
 //! - `attempt`: one attempt of a generate stage, its prompt and its model call.
 //! - `outcome`: what becomes of the reply: artifact, another attempt, or failure.
+//! - `pieces`: stages that go piece by piece.
 //! - `finish`: the end of a stage, and of a run.
 //! - `material`: the workflow and the inputs of a run, from the blob store.
 //! - `record`: what the log says about a model call.

@@ -144,12 +144,7 @@ impl Runner {
         attempt: &Attempt<'_>,
         reason: String,
     ) -> Result<Next, Stall> {
-        // Paused: left for the next attempt to find out. Ended: nothing is to be said any more.
-        while self.log.state.status == WorkflowStatus::Running {
-            if self.log.append(attempt.failure(reason.clone())).await? == Landed::Yes {
-                break;
-            }
-        }
+        self.end_with(attempt.failure(reason)).await?;
         Ok(Next::Decide)
     }
 }

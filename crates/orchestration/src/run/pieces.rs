@@ -203,13 +203,7 @@ impl Runner {
     }
 
     async fn give_up(&mut self, stage: &Stage, number: u32, why: Refusal) -> Result<(), Stall> {
-        while self.is_running() {
-            let payloads = failure(&stage.id, &stage.title, number, why.clone());
-            if self.log.append(payloads).await? == Landed::Yes {
-                break;
-            }
-        }
-        Ok(())
+        self.end_with(failure(&stage.id, &stage.title, number, why)).await
     }
 
     /// How large pieces may be: what the prompt may have, less all that stands beside a piece.
@@ -275,11 +269,6 @@ impl Runner {
             ))));
         }
         Ok(Some(Ok(Cutter { model, encoder, limit })))
-    }
-
-    async fn values(&self) -> Result<TemplateValues, Stall> {
-        let values = self.material.values(&self.log.state, self.deps.blobs.as_ref()).await;
-        values.map_err(|error| Stall::Other(error.to_string()))
     }
 
     /// The pieces of what is gone through, cut away from the async threads.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use correx_events::{
-    ApprovalRequested, OrchestrationPaused, PauseReason, StageId, StageStarted, StoredEvent,
+    ApprovalCause, ApprovalRequested, EventPayload, OrchestrationPaused, PauseReason, StageId,
+    StageStarted, StoredEvent,
 };
 use correx_inference::InferenceCancellationToken;
 use correx_sessions::{RunState, WorkflowStatus};
@@ -16,7 +17,7 @@ use super::material::Material;
 use super::orchestrator::{OrchestratorConfig, OrchestratorDeps};
 use super::outcome::failure;
 use super::pieces::Pieces;
-use crate::{ApproveStep, Stage, Step};
+use crate::{ApproveStep, Stage, Step, TemplateValues};
 
 /// Why a run's task gave up. The log is as it was; the run can be resumed.
 #[derive(Debug, thiserror::Error)]
@@ -111,9 +112,7 @@ impl Runner {
             Some(condition) if !begun => condition,
             _ => return Ok(true),
         };
-        let blobs = self.deps.blobs.as_ref();
-        let values = self.material.values(&self.log.state, blobs).await;
-        let values = values.map_err(|error| Stall::Other(error.to_string()))?;
+        let values = self.values().await?;
         let (state, now) = (&self.log.state, self.deps.clock.now());
         let payloads = match condition.holds(&values) {
             Ok(true) => return Ok(true),
@@ -140,7 +139,7 @@ impl Runner {
             stage_id: stage.clone(),
             prompt: step.question.clone(),
             artifact,
-            cause: correx_events::ApprovalCause::Workflow,
+            cause: ApprovalCause::Workflow,
         };
         let payloads = vec![
             StageStarted { stage_id: stage.clone(), attempt }.into(),
@@ -148,6 +147,23 @@ impl Runner {
             OrchestrationPaused { reason: PauseReason::Approval }.into(),
         ];
         let _either_way_decide_again = self.log.append(payloads).await?;
+        Ok(())
+    }
+
+    /// The inputs and every artifact that the run has made so far.
+    pub(super) async fn values(&self) -> Result<TemplateValues, Stall> {
+        let values = self.material.values(&self.log.state, self.deps.blobs.as_ref()).await;
+        values.map_err(|error| Stall::Other(error.to_string()))
+    }
+
+    /// Appends what ends a stage. Paused: left for the next attempt to find out. Ended: nothing is
+    /// to be said any more.
+    pub(super) async fn end_with(&mut self, payloads: Vec<EventPayload>) -> Result<(), Stall> {
+        while self.log.state.status == WorkflowStatus::Running {
+            if self.log.append(payloads.clone()).await? == Landed::Yes {
+                break;
+            }
+        }
         Ok(())
     }
 
