@@ -334,6 +334,13 @@ it('shows a stage’s status and asks before it ends a run', async () => {
   expect(sent('cancel_run')).toHaveLength(1);
 });
 
+it('tells a stage that was passed over from one that is done', async () => {
+  const stages = [aStage('a', { status: 'done' }), aStage('b', { status: 'skipped' })];
+  await open(aSession({ run: aRun({ status: 'COMPLETED', stages }) }));
+  expect(screen.getByText(/1 of 2 stages done · 1 passed over/)).toBeTruthy();
+  expect(screen.getByText('Passed over: its condition did not hold')).toBeTruthy();
+});
+
 it('rejects with the reason that the person gives', async () => {
   const stage = aStage('ok', {
     kind: 'approve',
