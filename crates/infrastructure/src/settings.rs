@@ -1,12 +1,13 @@
 //! What a person may set, in `settings.toml` in the data directory.
 
 use std::fs;
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use correx_candle::memory::{LEAST_CONTEXT, Overcommit};
 use correx_inference::ThinkingMode;
+use correx_models::whole::write_whole;
 use correx_orchestration::{OrchestratorConfig, StageThinking};
 use correx_router::RouterConfig;
 use serde::Deserialize;
@@ -222,7 +223,7 @@ impl Settings {
             Some(model) => table.insert("use", toml_edit::value(model)),
             None => table.remove("use"),
         };
-        write_whole(&path, &document.to_string())
+        write_whole(&path, document.to_string().as_bytes())
             .map_err(|error| SettingsError::Unwritable { path, reason: error.to_string() })
     }
 
@@ -286,15 +287,6 @@ impl Settings {
             ..OrchestratorConfig::default()
         }
     }
-}
-
-/// Puts `text` into the file at `path` as a whole or not at all.
-fn write_whole(path: &Path, text: &str) -> io::Result<()> {
-    let beside = path.with_extension("toml.new");
-    let mut file = fs::File::create(&beside)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    fs::rename(&beside, path)
 }
 
 /// The words of the library that reads TOML, without the names of types.

@@ -8,6 +8,7 @@
 //! - [`found`]: what other programs hold on this machine.
 //! - [`hub`]: which file of the hub is meant, where the hub is, where its files lie here.
 //! - [`download`]: [`Downloads`], from the hub to this machine.
+//! - [`whole`]: a file's content replaced as a whole or not at all.
 //!
 //! This is the only crate that opens connections to other machines, and it opens one only when a
 //! download is asked for.
@@ -20,6 +21,7 @@ pub mod library;
 pub mod locate;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
+pub mod whole;
 
 pub use catalogue::{ABOUT_CONTEXT, Catalogue, CatalogueError, ModelEntry, ModelSource, SizeClass};
 pub use download::{Download, DownloadError, Downloads};

@@ -1,11 +1,13 @@
 //! The records in the data directory.
 
 use std::fs::{self, File};
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use sha2::{Digest, Sha256};
 use thiserror::Error;
+
+use crate::whole::write_whole;
 
 use super::record::{self, FileState, Installed, InstalledFile, Origin};
 
@@ -87,6 +89,8 @@ impl Library {
         origin: Origin,
         files: Vec<InstalledFile>,
     ) -> Result<Installed, LibraryError> {
+        // Until it is written no other program may choose its id, or enter the same model beside it.
+        let _alone = self.alone().map_err(LibraryError::file(&self.folder))?;
         let list = self.list();
         let first = files.first().map(|file| file.path.clone()).unwrap_or_default();
         let earlier = list.iter().find(|other| {
@@ -119,12 +123,7 @@ impl Library {
         let path = self.path_of(&installed.id);
         let write = || -> io::Result<()> {
             fs::create_dir_all(&self.folder)?;
-            let new = path.with_extension("json.new");
-            let mut file = File::create(&new)?;
-            file.write_all(&serde_json::to_vec_pretty(installed).map_err(io::Error::other)?)?;
-            file.sync_all()?;
-            drop(file);
-            fs::rename(&new, &path)
+            write_whole(&path, &serde_json::to_vec_pretty(installed).map_err(io::Error::other)?)
         };
         write().map_err(LibraryError::file(&path))
     }
@@ -168,6 +167,18 @@ impl Library {
             self.put(&known)?;
         }
         Ok(FileState::AsRecorded)
+    }
+
+    /// Waits until no other program changes the library; it is held while the file is open.
+    fn alone(&self) -> io::Result<File> {
+        fs::create_dir_all(&self.folder)?;
+        let lock = File::options()
+            .create(true)
+            .truncate(false)
+            .write(true)
+            .open(self.folder.join("lock"))?;
+        lock.lock()?;
+        Ok(lock)
     }
 
     fn path_of(&self, id: &str) -> PathBuf {
@@ -268,6 +279,36 @@ mod tests {
         assert!(path.exists());
         assert!(matches!(library.forget("größe-1"), Err(LibraryError::Unknown(_))));
         assert!(library.get("../größe-1").is_err());
+    }
+
+    #[test]
+    fn programs_that_enter_models_at_once_lose_none() {
+        let dir = tempfile::tempdir().unwrap();
+        let library = Library::in_data_dir(dir.path());
+        let enter = |path: &Path, content: &str| {
+            let name = content.to_owned();
+            library.enter(None, &name, Origin::Imported, vec![file(path, content)]).unwrap()
+        };
+        // Each of four enters one model that all of them enter, and one of its own with its name.
+        let shared = dir.path().join("same.gguf");
+        fs::write(&shared, "GGUF").unwrap();
+        let about = file(&shared, "GGUF");
+        std::thread::scope(|scope| {
+            for number in 0..4 {
+                let (enter, library, about) = (&enter, &library, &about);
+                let folder = dir.path().join(number.to_string());
+                scope.spawn(move || {
+                    fs::create_dir(&folder).unwrap();
+                    for _ in 0..5 {
+                        let files = vec![about.clone()];
+                        library.enter(None, "same", Origin::Imported, files).unwrap();
+                        enter(&folder.join("model.gguf"), &number.to_string());
+                    }
+                });
+            }
+        });
+        let ids: Vec<String> = library.list().into_iter().map(|model| model.id).collect();
+        assert_eq!(ids, ["model", "model-2", "model-3", "model-4", "same"]);
     }
 
     #[test]
