@@ -1,7 +1,7 @@
 import { fireEvent, render, screen, waitFor, within } from '@testing-library/svelte';
 import { expect, it, vi } from 'vitest';
 import App from './App.svelte';
-import { aRun, aSession, aStage, aTurn } from './fixtures';
+import { aQuestion, aRun, aSession, aStage, aTurn } from './fixtures';
 import { RequestFailure, type Arrival, type Transport } from './lib/transport';
 import { drafts } from './stores/drafts.svelte';
 import { inspector } from './stores/inspector.svelte';
@@ -345,7 +345,7 @@ it('rejects with the reason that the person gives', async () => {
   const stage = aStage('ok', {
     kind: 'approve',
     status: 'waiting',
-    question: { prompt: 'Send it?', artifact: null },
+    question: aQuestion(),
   });
   const run = aRun({ status: 'PAUSED', waiting_for: 'approval', stages: [stage] });
   const { sent } = await open(aSession({ run }));
@@ -354,6 +354,55 @@ it('rejects with the reason that the person gives', async () => {
   await fireEvent.input(box, { target: { value: ' wrong date ' } });
   await fireEvent.click(screen.getByTestId('confirm-deny'));
   expect(sent('deny')).toMatchObject([{ stage_id: 'ok', reason: 'wrong date' }]);
+});
+
+it('approves the version that the person has made of the text', async () => {
+  const question = aQuestion({ artifact: 'hash' });
+  const stage = aStage('ok', { kind: 'approve', status: 'waiting', question });
+  const run = aRun({ status: 'PAUSED', waiting_for: 'approval', stages: [stage] });
+  const { sent } = await open(aSession({ run }), {
+    read_blob: () => ({ type: 'blob', hash: 'hash', text: 'Theirs' }),
+  });
+  await fireEvent.click(screen.getByTestId('edit'));
+  const box = await screen.findByTestId('edited');
+  expect((box as HTMLTextAreaElement).value).toBe('Theirs');
+  await fireEvent.input(box, { target: { value: 'Mine.' } });
+  await fireEvent.click(screen.getByText('Approve your version'));
+  expect(sent('approve')).toMatchObject([{ stage_id: 'ok', edited: 'Mine.' }]);
+});
+
+it('says what a yes lets a stage do, and offers no change of it', async () => {
+  const question = aQuestion({ artifact: 'new', before: 'old', cause: 'existing' });
+  const stage = aStage('save', { kind: 'write', status: 'waiting', question });
+  const run = aRun({ status: 'PAUSED', waiting_for: 'approval', stages: [stage] });
+  const { sent } = await open(aSession({ run }));
+  expect(screen.getByText('In its place there is now:')).toBeTruthy();
+  expect(screen.queryByTestId('edit')).toBeNull();
+  await fireEvent.click(screen.getByText('Replace the file'));
+  expect(sent('approve')).toMatchObject([{ stage_id: 'save', edited: null }]);
+});
+
+it('shows what a stage did outside, and runs an ended run again from it', async () => {
+  const effect = {
+    kind: 'command',
+    target: '/usr/bin/pandoc -o a.pdf',
+    attempt: 1,
+    state: 'failed',
+    message: 'It failed.',
+    output: null,
+  } as const;
+  const stage = aStage('make', {
+    kind: 'command',
+    status: 'failed',
+    attempt: 1,
+    effects: [effect],
+    policy: [{ action: 'run pandoc', asks: false, rule: 'policy.toml: [[command]] 1 (pandoc)' }],
+  });
+  const { sent } = await open(aSession({ run: aRun({ status: 'FAILED', stages: [stage] }) }));
+  expect(screen.getByTestId('effect').textContent).toMatch(/Failed\s+\/usr\/bin\/pandoc/);
+  expect(screen.getByText(/Allowed, by policy.toml/)).toBeTruthy();
+  await fireEvent.click(screen.getByTestId('rerun'));
+  expect(sent('rerun')).toMatchObject([{ session_id: 's', stage_id: 'make' }]);
 });
 
 it('keeps a deleted session until the time for undo is over', async () => {

@@ -1,5 +1,5 @@
 /** Values of the wire for tests, each with only what the test cares about changed. */
-import type { RunView, SessionView, StageView, TurnView } from './wire';
+import type { QuestionView, RunView, SessionView, StageView, TurnView } from './wire';
 
 const AT = '2026-11-30T10:00:00Z';
 
@@ -15,12 +15,25 @@ export function aStage(stage_id: string, change: Partial<StageView> = {}): Stage
     words: null,
     output_tokens: null,
     artifacts: [],
+    policy: [],
+    effects: [],
     pieces: null,
     drafts: [],
     thinking: null,
     question: null,
     error: null,
     context: null,
+    ...change,
+  };
+}
+
+export function aQuestion(change: Partial<QuestionView> = {}): QuestionView {
+  return {
+    prompt: 'Send it?',
+    artifact: null,
+    cause: 'workflow',
+    action: null,
+    before: null,
     ...change,
   };
 }

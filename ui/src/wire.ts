@@ -122,7 +122,19 @@ stage_id: string,
 /**
  * A remark to keep.
  */
-comment: string | null, } | { "type": "deny", 
+comment: string | null, 
+/**
+ * What takes the place of the text that an approve stage shows.
+ */
+edited: string | null, } | { "type": "rerun", 
+/**
+ * Which session.
+ */
+session_id: string, 
+/**
+ * The first stage to run anew.
+ */
+stage_id: string, } | { "type": "deny", 
 /**
  * Which session.
  */
@@ -393,6 +405,34 @@ context: ContextView,
  * Why it could not be sent as it is.
  */
 refusal: ProtocolError | null, };
+
+export type EffectState = "begun" | "done" | "failed";
+
+export type EffectView = { 
+/**
+ * `write` or `command`.
+ */
+kind: string, 
+/**
+ * The file, or the command line.
+ */
+target: string, 
+/**
+ * The attempt that did it.
+ */
+attempt: number, 
+/**
+ * How it ended.
+ */
+state: EffectState, 
+/**
+ * What went wrong.
+ */
+message: string | null, 
+/**
+ * What a command wrote to its standard output.
+ */
+output: string | null, };
 
 export type EntryView = { 
 /**
@@ -846,6 +886,20 @@ total: number,
  */
 round: number, };
 
+export type PolicyView = { 
+/**
+ * What was wanted, such as `write /srv/out/report.md`.
+ */
+action: string, 
+/**
+ * Whether a person had to agree first.
+ */
+asks: boolean, 
+/**
+ * The rule that said so.
+ */
+rule: string, };
+
 export type ProtocolError = { 
 /**
  * The class of the error.
@@ -868,6 +922,8 @@ hint: string | null,
  */
 session_id?: string, };
 
+export type QuestionCause = "workflow" | "policy" | "existing" | "half_done";
+
 export type QuestionView = { 
 /**
  * The question.
@@ -876,7 +932,19 @@ prompt: string,
 /**
  * What is to be approved.
  */
-artifact: string | null, };
+artifact: string | null, 
+/**
+ * Why they are asked.
+ */
+cause: QuestionCause, 
+/**
+ * What is done after a yes, when it is something outside of Correx.
+ */
+action: string | null, 
+/**
+ * What the file holds that would be replaced.
+ */
+before: string | null, };
 
 export type ReplyStats = { 
 /**
@@ -1219,6 +1287,14 @@ output_tokens: number | null,
  * What it produced.
  */
 artifacts: Array<ArtifactView>, 
+/**
+ * What policy said of what it wants to do, in its latest attempt.
+ */
+policy: Array<PolicyView>, 
+/**
+ * What it did outside of Correx, or began to do, oldest first.
+ */
+effects: Array<EffectView>, 
 /**
  * Of a `map` or `reduce`, once a piece is done: how far it is.
  */

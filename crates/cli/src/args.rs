@@ -56,6 +56,8 @@ pub enum Command {
     Cancel(SessionArg),
     /// Agree to what a stage asks, or refuse; then watch the run go on
     Approve(ApproveArgs),
+    /// Run an ended run again from one of its stages
+    Rerun(RerunArgs),
     /// Talk about a run, or just talk
     Chat(ChatArgs),
     /// List the sessions
@@ -115,7 +117,7 @@ pub struct WatchArgs {
 /// How a run is watched.
 #[derive(Debug, Clone, Copy, Args)]
 pub struct WatchOptions {
-    /// Agree to whatever stages ask
+    /// Agree to what the workflow's own questions ask; what policy wants to be asked still waits
     #[arg(long)]
     pub yes: bool,
 }
@@ -139,6 +141,22 @@ pub struct ApproveArgs {
     /// A remark to keep
     #[arg(long, conflicts_with = "deny")]
     pub comment: Option<String>,
+    /// Put this file's text in the place of what is shown
+    #[arg(long, value_name = "FILE", conflicts_with = "deny")]
+    pub edited: Option<std::path::PathBuf>,
+    /// How to watch the run afterwards.
+    #[command(flatten)]
+    pub watch: WatchOptions,
+}
+
+/// `correx rerun`.
+#[derive(Debug, Args)]
+pub struct RerunArgs {
+    /// Which session.
+    #[command(flatten)]
+    pub session: SessionArg,
+    /// The stage that runs anew first, by its id; those that need it run anew as well
+    pub stage: String,
     /// How to watch the run afterwards.
     #[command(flatten)]
     pub watch: WatchOptions,

@@ -89,6 +89,7 @@ async fn connected(command: Command, common: &Common, output: Output) -> Outcome
         Command::Pause(args) => run::pause(&connection, &args.session).await,
         Command::Cancel(args) => run::cancel(&connection, &args.session).await,
         Command::Approve(args) => run::approve(&connection, args).await,
+        Command::Rerun(args) => run::rerun(&connection, args).await,
         Command::Chat(args) => chat::chat(&connection, args).await,
         Command::Sessions => sessions::list(&connection).await,
         Command::Events(args) => sessions::events(&connection, args).await,
@@ -115,6 +116,7 @@ fn loading(command: &Command) -> Loading {
         Command::Run(_)
         | Command::Resume(_)
         | Command::Approve(_)
+        | Command::Rerun(_)
         | Command::Chat(_)
         | Command::Model(ModelCommand::Load)
         | Command::Demo(_) => Loading::AtStart,

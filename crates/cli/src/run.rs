@@ -1,4 +1,6 @@
-//! `correx run`, `resume`, `pause`, `cancel`, `approve`.
+//! `correx run`, `resume`, `pause`, `cancel`, `approve`, `rerun`.
+
+use std::path::Path;
 
 use correx_events::SessionId;
 use correx_protocol::{
@@ -7,7 +9,7 @@ use correx_protocol::{
 };
 use tokio::task::JoinHandle;
 
-use crate::args::{ApproveArgs, RunArgs, WatchArgs};
+use crate::args::{ApproveArgs, RerunArgs, RunArgs, WatchArgs};
 use crate::choice;
 use crate::connection::Connection;
 use crate::outcome::{Ending, Outcome, input, unexpected};
@@ -196,10 +198,26 @@ pub async fn approve(connection: &Connection, args: ApproveArgs) -> Outcome {
         }
         None => {
             let comment = args.comment;
-            ClientMessage::Approve { session_id: session_id.clone(), stage_id, comment }
+            let edited = args.edited.as_deref().map(text_of).transpose()?;
+            ClientMessage::Approve { session_id: session_id.clone(), stage_id, comment, edited }
         }
     };
     let watch = Watch::new(connection, session_id, args.watch);
     connection.act(answer).await?;
     watch::to_the_end(connection, watch).await
+}
+
+/// Runs an ended run again from one of its stages, and watches it.
+pub async fn rerun(connection: &Connection, args: RerunArgs) -> Outcome {
+    let session_id = connection.find(&args.session.session).await?;
+    watch::model_ready(connection).await?;
+    let watch = Watch::new(connection, session_id.clone(), args.watch);
+    connection.act(ClientMessage::Rerun { session_id, stage_id: args.stage.into() }).await?;
+    watch::to_the_end(connection, watch).await
+}
+
+/// The text of a file that a person edited.
+fn text_of(path: &Path) -> Result<String, ProtocolError> {
+    std::fs::read_to_string(path)
+        .map_err(|error| input(format!("{} could not be read: {error}", path.display())))
 }

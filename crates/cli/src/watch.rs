@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 
 use correx_events::SessionId;
 use correx_protocol::{
-    ClientMessage, ModelState, ModelView, ProtocolError, RunView, ServerMessage, StageStatus,
-    StageView, WaitReason, WorkflowStatus,
+    ClientMessage, ModelState, ModelView, ProtocolError, QuestionCause, RunView, ServerMessage,
+    StageStatus, StageView, WaitReason, WorkflowStatus,
 };
 use tokio::sync::broadcast::{self, error::RecvError};
 
@@ -111,10 +111,17 @@ impl<'a> Watch<'a> {
         let output = &self.connection.output;
         let (session_id, stage_id) = (self.session.clone(), stage.stage_id.clone());
         let question = stage.question.as_ref();
-        if !self.options.yes {
-            if let Some(hash) = question.and_then(|question| question.artifact.as_ref()) {
+        let is_own = question.is_none_or(|question| question.cause == QuestionCause::Workflow);
+        if !self.options.yes || !is_own {
+            for hash in question.iter().flat_map(|question| &question.artifact) {
                 let text = self.connection.blob(&self.session, hash).await?;
                 output.say(&format!("\n{}\n", safe(&text)));
+            }
+            // What would be replaced may be no text, or too large to be kept.
+            for hash in question.iter().flat_map(|question| &question.before) {
+                if let Ok(text) = self.connection.blob(&self.session, hash).await {
+                    output.say(&format!("In its place there is now:\n\n{}\n", safe(&text)));
+                }
             }
             let prompt = question.map_or("Go on?", |question| &question.prompt);
             output.say(&output.paint(&safe(prompt), Look::Bold));
@@ -133,7 +140,7 @@ impl<'a> Watch<'a> {
         } else {
             output.say(&format!("{}: approved, as --yes says", safe(&stage.title)));
         }
-        let approve = ClientMessage::Approve { session_id, stage_id, comment: None };
+        let approve = ClientMessage::Approve { session_id, stage_id, comment: None, edited: None };
         self.connection.act(approve).await?;
         Ok(true)
     }

@@ -143,6 +143,8 @@ fn after(sample: Option<&EventPayload>) -> Option<EventPayload> {
             prompt: "Send this e-mail?".into(),
             artifact: Some(BlobHash::of(b"an e-mail")),
             cause: ApprovalCause::Policy,
+            action: Some("run send-mail draft.eml".into()),
+            before: Some(BlobHash::of(b"an older e-mail")),
         }
         .into(),
         Some(P::ApprovalRequested(_)) => {
@@ -190,6 +192,7 @@ fn after(sample: Option<&EventPayload>) -> Option<EventPayload> {
             effect_id: "effect-1".into(),
             stage_id: stage("publish"),
             outcome: EffectOutcome::Failed { message: "the disk is full".into() },
+            output: Some(BlobHash::of(b"half a summary")),
         }
         .into(),
         Some(P::EffectDone(_)) => StageSkipped {

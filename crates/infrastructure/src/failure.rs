@@ -85,10 +85,13 @@ pub fn run_control(error: &RunControlError) -> ProtocolError {
     let at = |code| ProtocolError::new(code, error.to_string());
     const UNCHANGED: &str = "The run is as it was.";
     match error {
-        RunControlError::NoSession(_) | RunControlError::UnknownNote(_) => at(ErrorCode::NotFound),
+        RunControlError::NoSession(_)
+        | RunControlError::UnknownNote(_)
+        | RunControlError::UnknownStage { .. } => at(ErrorCode::NotFound),
         RunControlError::NoWorkflow
         | RunControlError::WrongState { .. }
         | RunControlError::NotAsking(_)
+        | RunControlError::NotEditable(_)
         | RunControlError::AlreadyWithdrawn => at(ErrorCode::WrongState).kept(UNCHANGED),
         RunControlError::Model(_) => at(ErrorCode::Model)
             .kept("The run is as it was, and its inputs are kept.")

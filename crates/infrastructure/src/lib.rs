@@ -7,6 +7,7 @@
 //! - [`engine`]: [`Engine`], the model: found, loaded in the background, waited for.
 //! - [`holdings`]: [`Holdings`], which models there are, and getting more.
 //! - [`facade`]: [`create_router_facade`], the router wired.
+//! - [`policy`]: what workflows may do outside of Correx, as the person wrote it.
 //! - [`settings`]: [`Settings`], what a person may set.
 //! - [`examples`]: the workflows that Correx brings.
 //! - [`view`]: from the domain to the wire format; [`failure`]: errors as people meet them.
@@ -24,6 +25,7 @@ pub mod failure;
 pub mod holdings;
 pub mod link;
 pub mod passing;
+pub mod policy;
 pub mod pushes;
 pub mod settings;
 mod tasks;

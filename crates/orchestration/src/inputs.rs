@@ -11,6 +11,7 @@ use correx_documents::{Document, DocumentError, folder, read_document, walk};
 use correx_events::InputKind;
 use thiserror::Error;
 
+use crate::gather::Gathered;
 use crate::workflow::is_in;
 use crate::{InputSpec, Need};
 
@@ -329,7 +330,7 @@ fn read_folder(spec: &InputSpec, path: &Path) -> Result<InputText, InputError> {
     let shown = path.display().to_string();
     let found = walk(path, folder::MAX_DEPTH, folder::MAX_FILES)
         .map_err(|error| unreadable(&spec.name, &shown, &error))?;
-    let (mut text, mut notes, mut not_read) = (String::new(), Vec::new(), found.left_out);
+    let mut gathered = Gathered { not_read: found.left_out, ..Gathered::default() };
     let mut total = 0_u64;
     for file in found.files {
         let name = file.display().to_string();
@@ -338,33 +339,21 @@ fn read_folder(spec: &InputSpec, path: &Path) -> Result<InputText, InputError> {
         if total > MAX_INPUT_BYTES {
             return Err(too_large(spec, &shown, total));
         }
-        let content = fs::read(&file).map_err(|error| error.to_string());
-        let content = content
-            .and_then(|bytes| read_document(&name, bytes).map_err(|error| error.to_string()));
-        match content {
-            Ok(document) => {
-                text.push_str(&format!("# {name}\n\n{}\n\n", document.text.trim_end()));
-                notes.extend(document.notes.into_iter().map(|note| format!("{name}: {note}")));
-            }
-            Err(why) => not_read.push(format!("{name} ({why})")),
-        }
+        gathered.add(&name, fs::read(&file).map_err(|error| error.to_string()));
         // A packed file can hold more than its size says.
-        if text.len() as u64 > MAX_INPUT_BYTES {
-            return Err(too_large(spec, &shown, text.len() as u64));
+        if gathered.text.len() as u64 > MAX_INPUT_BYTES {
+            return Err(too_large(spec, &shown, gathered.text.len() as u64));
         }
     }
-    if text.is_empty() {
-        let from = if not_read.is_empty() {
+    if gathered.text.is_empty() {
+        let from = if gathered.not_read.is_empty() {
             format!("no files in {shown}")
         } else {
-            format!("nothing in {shown} could be read: {}", not_read.join(", "))
+            format!("nothing in {shown} could be read: {}", gathered.not_read.join(", "))
         };
         return Err(InputError::Empty { name: spec.name.clone(), from });
     }
-    not_read.sort();
-    if !not_read.is_empty() {
-        text.push_str(&format!("# Files that could not be read\n\n- {}\n", not_read.join("\n- ")));
-    }
+    let Gathered { text, notes, not_read } = gathered.finish();
     Ok(InputText {
         name: spec.name.clone(),
         kind: InputKind::Folder,

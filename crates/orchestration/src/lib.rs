@@ -3,7 +3,7 @@
 //! # Layout
 //! - [`workflow`]: [`Workflow`], a workflow file read with every mistake named.
 //! - [`template`]: [`Template`], prompts over inputs and artifacts, and what came from where.
-//! - [`inputs`]: reading a run's inputs; the only file system access here.
+//! - [`inputs`]: reading a run's inputs; `gather`: several files as one text.
 //! - [`stage_context`]: what a stage's model call is shown.
 //! - [`validate`]: [`OutputCheck`], what an output must satisfy to become an artifact.
 //! - [`run`]: [`Orchestrator`], the only writer of workflow events, and the loop of one run.
@@ -12,6 +12,7 @@
 //! runs the stages reads it there. Whoever appends says which version of the log the decision was
 //! made on; when something came in between, it is made again.
 
+mod gather;
 pub mod inputs;
 pub mod run;
 pub mod stage_context;
@@ -21,8 +22,8 @@ pub mod workflow;
 
 pub use inputs::{GivenInput, InputError, InputErrors, InputText};
 pub use run::{
-    CreateError, Orchestrator, OrchestratorConfig, OrchestratorDeps, ProgressSink, Recovery,
-    RunControlError, StageProgress,
+    CreateError, Orchestrator, OrchestratorConfig, OrchestratorDeps, PolicySource, ProgressSink,
+    Recovery, Rules, RunControlError, StageProgress,
 };
 pub use stage_context::{AttemptContext, AttemptLimits, StageContextError};
 pub use template::{Origin, RenderError, Segment, Template, TemplateSyntaxError, TemplateValues};

@@ -84,6 +84,18 @@ pub enum ClientMessage {
         /// A remark to keep.
         #[serde(default)]
         comment: Option<String>,
+        /// What takes the place of the text that an approve stage shows.
+        #[serde(default)]
+        edited: Option<String>,
+    },
+    /// Begins an ended run again from a stage: it runs anew, with those that need it. Reply: `done`.
+    Rerun {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// The first stage to run anew.
+        #[ts(type = "string")]
+        stage_id: StageId,
     },
     /// Refuses what a stage asks; the run ends. Reply: `done`.
     Deny {

@@ -154,6 +154,12 @@ pub struct StageView {
     pub output_tokens: Option<u64>,
     /// What it produced.
     pub artifacts: Vec<ArtifactView>,
+    /// What policy said of what it wants to do, in its latest attempt.
+    #[serde(default)]
+    pub policy: Vec<PolicyView>,
+    /// What it did outside of Correx, or began to do, oldest first.
+    #[serde(default)]
+    pub effects: Vec<EffectView>,
     /// Of a `map` or `reduce`, once a piece is done: how far it is.
     pub pieces: Option<PiecesView>,
     /// Attempts that were put aside or refused.
@@ -248,6 +254,72 @@ pub struct QuestionView {
     /// What is to be approved.
     #[ts(type = "string | null")]
     pub artifact: Option<BlobHash>,
+    /// Why they are asked.
+    #[serde(default)]
+    pub cause: QuestionCause,
+    /// What is done after a yes, when it is something outside of Correx.
+    #[serde(default)]
+    pub action: Option<String>,
+    /// What the file holds that would be replaced.
+    #[ts(type = "string | null")]
+    #[serde(default)]
+    pub before: Option<BlobHash>,
+}
+
+/// Why a person is asked.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum QuestionCause {
+    /// The workflow says so.
+    #[default]
+    Workflow,
+    /// Policy says so.
+    Policy,
+    /// A file would be replaced.
+    Existing,
+    /// It was begun when the last process ended, and nobody knows how far it came.
+    HalfDone,
+}
+
+/// What policy said of an action.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct PolicyView {
+    /// What was wanted, such as `write /srv/out/report.md`.
+    pub action: String,
+    /// Whether a person had to agree first.
+    pub asks: bool,
+    /// The rule that said so.
+    pub rule: String,
+}
+
+/// Something that a stage did outside of Correx.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, TS)]
+pub struct EffectView {
+    /// `write` or `command`.
+    pub kind: String,
+    /// The file, or the command line.
+    pub target: String,
+    /// The attempt that did it.
+    pub attempt: u32,
+    /// How it ended.
+    pub state: EffectState,
+    /// What went wrong.
+    pub message: Option<String>,
+    /// What a command wrote to its standard output.
+    #[ts(type = "string | null")]
+    pub output: Option<BlobHash>,
+}
+
+/// How an effect ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, TS)]
+#[serde(rename_all = "snake_case")]
+pub enum EffectState {
+    /// It is under way, or was when the last process ended.
+    Begun,
+    /// As intended.
+    Done,
+    /// Not as intended.
+    Failed,
 }
 
 /// A steering note and its fate.

@@ -348,6 +348,7 @@ fn no_event_payload_artifact_or_tool_output_can_enter_a_pack() {
             effect_id: "e".into(),
             stage_id: "draft".into(),
             outcome: EffectOutcome::Failed { message: secret.into() },
+            output: None,
         }
         .into(),
         stage_completed("draft", Some("check")),

@@ -137,6 +137,8 @@ fn unrelated_events_pass_through_unchanged() {
             prompt: "ok?".into(),
             artifact: None,
             cause: correx_events::ApprovalCause::Workflow,
+            action: None,
+            before: None,
         }
         .into(),
         InputsCaptured { inputs: vec![] }.into(),

@@ -23,7 +23,7 @@ pub use replayer::{
     DefaultEventReplayer, EventReplayer, IncrementalReplayer, ReplayError, Versioned,
 };
 pub use run::{
-    ArtifactRecord, DraftReason, DraftRecord, RunState, StageRecord, StageStatus, Thought,
-    WorkflowStatus,
+    ArtifactRecord, DraftReason, DraftRecord, EffectRecord, RunState, StageRecord, StageStatus,
+    Thought, WorkflowStatus,
 };
 pub use run_reducer::RunReducer;

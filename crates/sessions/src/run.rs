@@ -1,9 +1,10 @@
 //! A run as its events tell it.
 
 use correx_events::{
-    ApprovalRequested, ArtifactProduced, BlobHash, CapturedInput, ContextAssembled,
-    InferenceCompleted, MapPieceCompleted, NoteId, PauseReason, PieceRef, SessionId, StageId,
-    StageKind, StagePlan, Timestamp, WorkflowFailed, WorkflowRef,
+    ApprovalRequested, ArtifactProduced, BlobHash, CapturedInput, ContextAssembled, EffectIntended,
+    EffectOutcome, InferenceCompleted, MapPieceCompleted, NoteId, PauseReason, PieceRef,
+    PolicyDecided, SessionId, StageId, StageKind, StagePlan, Timestamp, WorkflowFailed,
+    WorkflowRef,
 };
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +161,10 @@ pub struct StageRecord {
     pub status: StageStatus,
     /// The latest attempt; 0 before the first.
     pub attempt: u32,
+    /// The last attempt of before the run was begun again from this stage or one that it needs; 0:
+    /// it never was. What those attempts made is kept, and counts no more.
+    #[serde(default)]
+    pub earlier: u32,
     /// When the first attempt began.
     pub started_at: Option<Timestamp>,
     /// From start to end in milliseconds, once it is done.
@@ -177,6 +182,15 @@ pub struct StageRecord {
     pub drafts: Vec<DraftRecord>,
     /// What a person was asked, while the answer is open.
     pub question: Option<ApprovalRequested>,
+    /// What a person said yes to, until it is begun.
+    #[serde(default)]
+    pub approved: Option<ApprovalRequested>,
+    /// What policy said of what it wants to do, in its latest attempt.
+    #[serde(default)]
+    pub policy: Vec<PolicyDecided>,
+    /// What it did outside of Correx, or began to do.
+    #[serde(default)]
+    pub effects: Vec<EffectRecord>,
     /// Why it failed.
     pub error: Option<String>,
     /// What the model was shown for the latest attempt.
@@ -195,12 +209,23 @@ impl StageRecord {
         })
     }
 
+    /// What it has produced that counts: not what it made before the run was begun again from it.
+    pub fn produced(&self) -> impl DoubleEndedIterator<Item = &ArtifactRecord> {
+        self.artifacts.iter().filter(|artifact| artifact.attempt > self.earlier)
+    }
+
+    /// The effect that was begun and of which nobody knows whether it happened.
+    pub fn half_done(&self) -> Option<&EffectRecord> {
+        self.effects.last().filter(|effect| effect.outcome.is_none())
+    }
+
     /// A stage that has not begun.
     pub fn new(plan: StagePlan) -> Self {
         Self {
             plan,
             status: StageStatus::Pending,
             attempt: 0,
+            earlier: 0,
             started_at: None,
             duration_ms: None,
             words: None,
@@ -209,6 +234,9 @@ impl StageRecord {
             pieces: Vec::new(),
             drafts: Vec::new(),
             question: None,
+            approved: None,
+            policy: Vec::new(),
+            effects: Vec::new(),
             error: None,
             context: None,
             inference: None,
@@ -218,6 +246,17 @@ impl StageRecord {
 
 /// What a stage produced.
 pub type ArtifactRecord = ArtifactProduced;
+
+/// A write or a command: intended, and how it ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectRecord {
+    /// What was to be done.
+    pub intended: EffectIntended,
+    /// How it ended, if that is known.
+    pub outcome: Option<EffectOutcome>,
+    /// What a command wrote to its standard output.
+    pub output: Option<BlobHash>,
+}
 
 /// An attempt that did not become the artifact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

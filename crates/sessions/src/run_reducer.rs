@@ -3,8 +3,8 @@
 use correx_events::{EventPayload, StageId, StoredEvent, Timestamp};
 
 use crate::{
-    DraftReason, DraftRecord, Projection, Reducer, RunState, StageRecord, StageStatus,
-    WorkflowStatus,
+    DraftReason, DraftRecord, EffectRecord, Projection, Reducer, RunState, StageRecord,
+    StageStatus, WorkflowStatus,
 };
 
 /// Folds every kind of event that changes what a run is; passes the others through.
@@ -78,6 +78,10 @@ impl Reducer for RunReducer {
                         stage.duration_ms = None;
                         stage.pieces.clear();
                         stage.error = None;
+                        stage.question = None;
+                        stage.approved = None;
+                        stage.policy.clear();
+                        stage.earlier = stage.attempt;
                     });
                 }
             }
@@ -106,6 +110,7 @@ fn reduce_stage(state: &mut RunState, payload: &EventPayload, at: Timestamp) {
                 stage.attempt = started.attempt;
                 stage.started_at.get_or_insert(at);
                 stage.question = None;
+                stage.policy.clear();
                 stage.context = None;
                 stage.inference = None;
             });
@@ -170,11 +175,33 @@ fn reduce_stage(state: &mut RunState, payload: &EventPayload, at: Timestamp) {
         EventPayload::ArtifactProduced(artifact) => on(state, &artifact.stage_id, |stage| {
             stage.artifacts.push(artifact.clone());
         }),
+        // What a judge was asked is not how the stage's answer came about.
+        EventPayload::ContextAssembled(assembled) if assembled.judges => {}
+        EventPayload::InferenceCompleted(completed) if completed.judges => {}
         EventPayload::ContextAssembled(assembled) => on(state, &assembled.stage_id, |stage| {
             stage.context = Some(assembled.clone());
         }),
         EventPayload::InferenceCompleted(completed) => on(state, &completed.stage_id, |stage| {
             stage.inference = Some(completed.clone());
+        }),
+        EventPayload::PolicyDecided(decided) => on(state, &decided.stage_id, |stage| {
+            stage.policy.push(decided.clone());
+        }),
+        EventPayload::EffectIntended(intended) => on(state, &intended.stage_id, |stage| {
+            // An approval is for one time.
+            stage.approved = None;
+            let intended = intended.clone();
+            stage.effects.push(EffectRecord { intended, outcome: None, output: None });
+        }),
+        EventPayload::EffectDone(done) => on(state, &done.stage_id, |stage| {
+            let effect = stage
+                .effects
+                .iter_mut()
+                .rfind(|record| record.intended.effect_id == done.effect_id);
+            if let Some(record) = effect {
+                record.outcome = Some(done.outcome.clone());
+                record.output.clone_from(&done.output);
+            }
         }),
         EventPayload::ApprovalRequested(request) => on(state, &request.stage_id, |stage| {
             stage.status = StageStatus::Waiting;
@@ -182,7 +209,7 @@ fn reduce_stage(state: &mut RunState, payload: &EventPayload, at: Timestamp) {
         }),
         EventPayload::ApprovalGranted(granted) => on(state, &granted.stage_id, |stage| {
             stage.status = StageStatus::Running;
-            stage.question = None;
+            stage.approved = stage.question.take().filter(|question| question.action.is_some());
         }),
         EventPayload::ApprovalDenied(denied) => on(state, &denied.stage_id, |stage| {
             stage.question = None;

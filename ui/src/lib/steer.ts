@@ -22,15 +22,19 @@ export interface TargetGroup {
   readonly choices: readonly TargetChoice[];
 }
 
+/** The kinds of stages that ask a model. */
+const MODEL_KINDS: ReadonlySet<string> = new Set(['generate', 'map', 'reduce', 'choose']);
+
 export const DEFAULT_TARGET_KEY = 'onward';
 
 /** What a note can be aimed at. The first choice of the first group is the default. */
 export function targetGroups(run: RunView): TargetGroup[] {
   const current = run.stages.find((stage) => stage.stage_id === run.current_stage);
   const name = current ? current.title : (run.stages.find(isAhead)?.title ?? 'the current stage');
-  // A note for a question to a person would have nothing to act on.
+  // A note for a stage that asks no model would have nothing to act on.
   const ahead = run.stages.filter(
-    (stage) => isAhead(stage) && stage.stage_id !== current?.stage_id && stage.kind !== 'approve',
+    (stage) =>
+      isAhead(stage) && stage.stage_id !== current?.stage_id && MODEL_KINDS.has(stage.kind),
   );
   const groups: TargetGroup[] = [
     {

@@ -170,8 +170,12 @@ export class App {
   cancelRun = (id: string) => this.#do('run', { type: 'cancel_run', session_id: id });
   stopReply = (id: string) => this.#do('chat', { type: 'stop_reply', session_id: id });
 
-  approve = (id: string, stageId: string) =>
-    this.#do('run', { type: 'approve', session_id: id, stage_id: stageId, comment: null });
+  /** `edited` takes the place of the text that the stage shows. */
+  approve = (id: string, stageId: string, edited: string | null = null) =>
+    this.#do('run', { type: 'approve', session_id: id, stage_id: stageId, comment: null, edited });
+
+  rerun = (id: string, stageId: string) =>
+    this.#do('run', { type: 'rerun', session_id: id, stage_id: stageId });
 
   deny = (id: string, stageId: string, reason: string | null) =>
     this.#do('run', { type: 'deny', session_id: id, stage_id: stageId, reason });
@@ -240,6 +244,15 @@ export class App {
   async readBlob(sessionId: string, hash: string): Promise<string> {
     const message: ClientMessage = { type: 'read_blob', session_id: sessionId, hash };
     return (await ask(this.#transport, message, 'blob')).text;
+  }
+
+  /** The text, or null when it cannot be read; why not is shown with the run. */
+  async textToEdit(sessionId: string, hash: string): Promise<string | null> {
+    let text: string | null = null;
+    await this.#try('run', async () => {
+      text = await this.readBlob(sessionId, hash);
+    });
+    return text;
   }
 
   async readEvents(sessionId: string, from: number): Promise<string[]> {

@@ -16,6 +16,13 @@ pub struct ApprovalRequested {
     /// Why a person is asked.
     #[serde(default, skip_serializing_if = "ApprovalCause::is_default")]
     pub cause: ApprovalCause,
+    /// What is to be done, as policy names it; an approval lets exactly this be done. `None` when the
+    /// workflow itself asks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub action: Option<String>,
+    /// What the file holds that would be replaced, in the blob store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub before: Option<BlobHash>,
 }
 
 /// Why a person is asked.

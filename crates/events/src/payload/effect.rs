@@ -46,6 +46,9 @@ pub struct EffectDone {
     pub stage_id: StageId,
     /// How it ended.
     pub outcome: EffectOutcome,
+    /// Of a command: what it wrote to its standard output, in the blob store.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub output: Option<BlobHash>,
 }
 
 /// How an effect ended.

@@ -31,8 +31,11 @@ impl App {
             ClientMessage::PauseRun { session_id } => self.pause_run(&session_id).await,
             ClientMessage::ResumeRun { session_id } => self.resume_run(&session_id).await,
             ClientMessage::CancelRun { session_id } => self.cancel_run(&session_id).await,
-            ClientMessage::Approve { session_id, stage_id, comment } => {
-                self.approve(&session_id, &stage_id, comment).await
+            ClientMessage::Approve { session_id, stage_id, comment, edited } => {
+                self.approve(&session_id, &stage_id, comment, edited).await
+            }
+            ClientMessage::Rerun { session_id, stage_id } => {
+                self.rerun(&session_id, &stage_id).await
             }
             ClientMessage::Deny { session_id, stage_id, reason } => {
                 self.deny(&session_id, &stage_id, reason).await

@@ -37,6 +37,7 @@ use crate::facade::{RouterSurroundings, create_router_facade};
 use crate::failure::Failure;
 use crate::holdings::Holdings;
 use crate::passing::PassingTranscripts;
+use crate::policy::OwnPolicy;
 use crate::pushes::Pushes;
 use crate::settings::{KeepConversations, Settings};
 use answers::LiveAnswers;
@@ -132,6 +133,7 @@ impl App {
                 blobs: store.blobs(),
                 router: engine.inference.clone(),
                 clock,
+                policy: Arc::new(OwnPolicy::new(data_dir.clone())),
                 progress: Arc::new(RunProgress::new(pushes.clone())),
             },
             config,

@@ -38,15 +38,23 @@ impl App {
         Ok(ServerMessage::Done)
     }
 
-    /// Agrees to what a stage asks.
+    /// Agrees to what a stage asks. `edited` takes the place of what it shows.
     pub async fn approve(
         &self,
         session: &SessionId,
         stage: &StageId,
         comment: Option<String>,
+        edited: Option<String>,
     ) -> Reply {
         self.known(session).await?;
-        self.inner.orchestrator.approve(session, stage, comment).await?;
+        self.inner.orchestrator.approve(session, stage, comment, edited).await?;
+        Ok(ServerMessage::Done)
+    }
+
+    /// Begins an ended run again from one of its stages.
+    pub async fn rerun(&self, session: &SessionId, stage: &StageId) -> Reply {
+        self.known(session).await?;
+        self.inner.orchestrator.rerun(session, stage).await?;
         Ok(ServerMessage::Done)
     }
 

@@ -3,16 +3,18 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use correx_events::{
-    BlobHash, CapturedInput, FailureReason, MapPieceCompleted, NoteScope, PauseReason, StageId,
-    StagePlan, Timestamp,
+    ApprovalCause, BlobHash, CapturedInput, EffectKind, EffectOutcome, FailureReason,
+    MapPieceCompleted, NoteScope, PauseReason, PolicyDecided, PolicyVerdict, StageId, StagePlan,
+    Timestamp,
 };
 use correx_protocol::{
-    AppliedView, ArtifactView, AttemptView, InputView, NoteView, PiecesView, QuestionView, RunView,
-    SessionSummary, StageStatus, StageView, SteerScope, ThoughtView, WaitReason, WorkflowStatus,
+    AppliedView, ArtifactView, AttemptView, EffectState, EffectView, InputView, NoteView,
+    PiecesView, PolicyView, QuestionCause, QuestionView, RunView, SessionSummary, StageStatus,
+    StageView, SteerScope, ThoughtView, WaitReason, WorkflowStatus,
 };
 use correx_sessions::{
-    DraftReason, DraftRecord, NoteRecord, RunState, StageRecord, StageStatus as DomainStageStatus,
-    Thought, WorkflowStatus as DomainStatus,
+    DraftReason, DraftRecord, EffectRecord, NoteRecord, RunState, StageRecord,
+    StageStatus as DomainStageStatus, Thought, WorkflowStatus as DomainStatus,
 };
 use correx_store::SessionRecord;
 
@@ -120,6 +122,8 @@ fn stage(record: &StageRecord, reply_reserve: usize) -> StageView {
                 attempt: artifact.attempt,
             })
             .collect(),
+        policy: record.policy.iter().map(policy).collect(),
+        effects: record.effects.iter().map(effect).collect(),
         pieces: pieces(&record.pieces),
         drafts: record.drafts.iter().map(draft).collect(),
         thinking: record
@@ -131,6 +135,14 @@ fn stage(record: &StageRecord, reply_reserve: usize) -> StageView {
         question: record.question.as_ref().map(|question| QuestionView {
             prompt: question.prompt.clone(),
             artifact: question.artifact.clone(),
+            cause: match question.cause {
+                ApprovalCause::Workflow => QuestionCause::Workflow,
+                ApprovalCause::Policy => QuestionCause::Policy,
+                ApprovalCause::Existing => QuestionCause::Existing,
+                ApprovalCause::HalfDone => QuestionCause::HalfDone,
+            },
+            action: question.action.clone(),
+            before: question.before.clone(),
         }),
         error: record.error.clone(),
         context: record.context.as_ref().map(|assembled| {
@@ -141,6 +153,34 @@ fn stage(record: &StageRecord, reply_reserve: usize) -> StageView {
                 reply_reserve,
             )
         }),
+    }
+}
+
+fn policy(decided: &PolicyDecided) -> PolicyView {
+    PolicyView {
+        action: decided.action.clone(),
+        asks: decided.verdict == PolicyVerdict::NeedsApproval,
+        rule: decided.rule.clone(),
+    }
+}
+
+fn effect(record: &EffectRecord) -> EffectView {
+    let (state, message) = match &record.outcome {
+        None => (EffectState::Begun, None),
+        Some(EffectOutcome::Succeeded) => (EffectState::Done, None),
+        Some(EffectOutcome::Failed { message }) => (EffectState::Failed, Some(message.clone())),
+    };
+    let kind = match record.intended.kind {
+        EffectKind::Write => "write",
+        EffectKind::Command => "command",
+    };
+    EffectView {
+        kind: kind.to_owned(),
+        target: record.intended.target.clone(),
+        attempt: record.intended.attempt.unwrap_or(1),
+        state,
+        message,
+        output: record.output.clone().filter(|hash| *hash != BlobHash::of(b"")),
     }
 }
 

@@ -170,7 +170,7 @@ impl Runner {
     }
 
     /// Drives `work` to its end; `None` when the run is paused or ends before.
-    async fn while_running<T>(
+    pub(super) async fn while_running<T>(
         &mut self,
         work: impl Future<Output = T>,
     ) -> Result<Option<T>, Stall> {
@@ -403,8 +403,10 @@ pub(super) fn refusals<'a>(
     stage: &StageId,
     piece: Option<PieceRef>,
 ) -> impl Iterator<Item = &'a str> {
-    let drafts = state.stage(stage).map(|record| record.drafts.as_slice()).unwrap_or_default();
-    let about = move |draft: &&DraftRecord| draft.piece == piece;
+    let record = state.stage(stage);
+    let drafts = record.map(|record| record.drafts.as_slice()).unwrap_or_default();
+    let earlier = record.map_or(0, |record| record.earlier);
+    let about = move |draft: &&DraftRecord| draft.piece == piece && draft.attempt > earlier;
     drafts.iter().filter(about).filter_map(|draft| match &draft.reason {
         DraftReason::Refused { message, .. } => Some(message.as_str()),
         DraftReason::Steered { .. } => None,

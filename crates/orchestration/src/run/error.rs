@@ -44,6 +44,19 @@ pub enum RunControlError {
     /// The stage does not wait for an approval.
     #[error("the stage \"{0}\" does not ask for approval now")]
     NotAsking(StageId),
+    /// Nothing is shown that could be changed.
+    #[error(
+        "the stage \"{0}\" shows nothing that could be changed; approve it as it is, or refuse it"
+    )]
+    NotEditable(StageId),
+    /// No such stage in this run.
+    #[error("this run has no stage \"{stage}\"; it has: {known}")]
+    UnknownStage {
+        /// What was named.
+        stage: StageId,
+        /// The stages that there are.
+        known: String,
+    },
     /// No such note in this session.
     #[error("this session has no steering note {0}")]
     UnknownNote(NoteId),

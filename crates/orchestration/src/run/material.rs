@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use correx_events::{ArtifactName, BlobHash, BlobStore};
-use correx_sessions::{RunState, StageStatus};
+use correx_sessions::{RunState, StageRecord, StageStatus};
 
 use super::error::RunControlError;
 use crate::{Need, TemplateValues, Workflow};
@@ -54,7 +54,7 @@ impl Material {
         blobs: &dyn BlobStore,
     ) -> Result<TemplateValues, RunControlError> {
         let mut artifacts: BTreeMap<ArtifactName, String> = BTreeMap::new();
-        for artifact in state.stages.iter().flat_map(|stage| &stage.artifacts) {
+        for artifact in state.stages.iter().flat_map(StageRecord::produced) {
             let what = format!("the artifact \"{}\"", artifact.name);
             artifacts.insert(artifact.name.clone(), text(blobs, &artifact.hash, &what).await?);
         }

@@ -5,6 +5,9 @@
 //! - `guard`: which operation a run's state allows.
 //! - `attempt`: one attempt of a generate stage, its prompt and its model call.
 //! - `outcome`: what becomes of the reply: artifact, another attempt, or failure.
+//! - `outside`: stages that run a program, write or read a file; `deed`: what policy says of them;
+//!   `reading`: the text of files.
+//! - [`policy`]: where the person's rules come from.
 //! - `pieces`: stages that go piece by piece.
 //! - `finish`: the end of a stage, and of a run.
 //! - `material`: the workflow and the inputs of a run, from the blob store.
@@ -14,6 +17,7 @@
 //! - [`error`]: why an operation on a run was refused.
 
 mod attempt;
+mod deed;
 pub mod error;
 mod finish;
 mod guard;
@@ -21,11 +25,15 @@ mod log;
 mod material;
 pub mod orchestrator;
 mod outcome;
+mod outside;
 mod pieces;
+pub mod policy;
 pub mod progress;
+mod reading;
 mod record;
 mod runner;
 
 pub use error::{CreateError, RunControlError};
 pub use orchestrator::{Orchestrator, OrchestratorConfig, OrchestratorDeps, Recovery};
+pub use policy::{PolicySource, Rules};
 pub use progress::{ProgressSink, StageProgress};

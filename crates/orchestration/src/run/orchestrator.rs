@@ -6,26 +6,29 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use correx_events::{
-    Append, AppendError, ApprovalDenied, ApprovalGranted, BlobStore, CapturedInput, Clock,
+    Append, AppendError, ApprovalCause, ApprovalDenied, ApprovalGranted, ArtifactName,
+    ArtifactProduced, BlobHash, BlobStore, CapturedInput, Clock, EffectDone, EffectOutcome,
     EventPayload, EventStore, FailureReason, InputsCaptured, NoteId, OrchestrationPaused,
     OrchestrationResumed, PauseReason, SessionCreated, SessionId, StageCancelled, StageFailed,
-    StageId, SteeringNoteWithdrawn, WorkflowFailed, WorkflowRef, WorkflowStarted,
+    StageId, SteeringNoteWithdrawn, WorkflowFailed, WorkflowRef, WorkflowRerun, WorkflowStarted,
 };
 use correx_inference::{GenerationConfig, InferenceCancellationToken, InferenceRouter};
 use correx_sessions::{
-    EventReplayer, IncrementalReplayer, RunReducer, RunState, StageStatus, WorkflowStatus,
+    EffectRecord, EventReplayer, IncrementalReplayer, RunReducer, RunState, StageRecord,
+    StageStatus, WorkflowStatus,
 };
 use tokio::task::JoinHandle;
 
 use super::attempt::required;
 use super::error::{CreateError, RunControlError};
 use super::finish::{Produced, stage_done};
-use super::guard::{can_resume, can_start, is_asking, wrong};
+use super::guard::{can_rerun, can_resume, can_start, is_asking, wrong};
 use super::log::{Landed, LogError, SessionLog};
 use super::material::Material;
+use super::policy::PolicySource;
 use super::progress::ProgressSink;
 use super::runner::Runner;
-use crate::{InputText, Need, StageThinking, Workflow};
+use crate::{InputText, Need, StageThinking, Step, Workflow};
 
 /// What an orchestrator works with.
 #[derive(Clone)]
@@ -38,6 +41,8 @@ pub struct OrchestratorDeps {
     pub router: Arc<dyn InferenceRouter>,
     /// The time.
     pub clock: Arc<dyn Clock>,
+    /// What workflows may do outside of Correx.
+    pub policy: Arc<dyn PolicySource>,
     /// Who is told how far a stage is.
     pub progress: Arc<dyn ProgressSink>,
 }
@@ -233,28 +238,72 @@ impl Orchestrator {
         .await
     }
 
-    /// Answers the open question of an approve stage with yes; the run goes on.
+    /// Answers the open question of a stage with yes; the run goes on. What a person is asked about
+    /// because of policy, an existing file or a half-done effect is done then, if policy still lets
+    /// it. `edited` takes the place of the artifact that an approve stage shows.
     pub async fn approve(
         &self,
         session: &SessionId,
         stage: &StageId,
         comment: Option<String>,
+        edited: Option<String>,
     ) -> Result<(), RunControlError> {
         let state = self.state(session).await?;
         is_asking(&state, stage)?;
         let material = Material::load(&state, self.deps.blobs.as_ref()).await?;
+        let shown = match material.workflow.stage(stage).map(|stage| &stage.step) {
+            Some(Step::Approve(step)) => step.show.clone(),
+            _ => None,
+        };
+        let edited = match (edited, shown) {
+            (None, _) => None,
+            (Some(_), None) => return Err(RunControlError::NotEditable(stage.clone())),
+            (Some(text), Some(name)) => {
+                let bytes = text.into_bytes();
+                let length = bytes.len() as u64;
+                Some((name, self.deps.blobs.put(session, bytes).await?, length))
+            }
+        };
         self.decide(session, |state| {
             let attempt = is_asking(state, stage)?;
             let granted = ApprovalGranted { stage_id: stage.clone(), comment: comment.clone() };
+            let mut payloads: Vec<EventPayload> = vec![granted.into()];
+            let record = state.stage(stage);
+            let question = record.and_then(|record| record.question.as_ref());
+            if question.is_some_and(|question| question.cause != ApprovalCause::Workflow) {
+                if let Some(effect) = record.and_then(StageRecord::half_done) {
+                    payloads.push(done_again(effect));
+                }
+                payloads.push(OrchestrationResumed {}.into());
+                return Ok(payloads);
+            }
+            if let Some((name, hash, bytes)) = &edited {
+                payloads.push(replaced(state, stage, attempt, name, hash, *bytes));
+            }
+            payloads.push(OrchestrationResumed {}.into());
             let now = self.deps.clock.now();
-            let done = stage_done(state, stage, attempt, Produced::default(), now);
-            Ok([vec![granted.into(), OrchestrationResumed {}.into()], done].concat())
+            payloads.extend(stage_done(state, stage, attempt, Produced::default(), now));
+            Ok(payloads)
         })
         .await?;
         self.run(session, material)
     }
 
-    /// Answers the open question of an approve stage with no; the run ends.
+    /// Begins an ended run again from `stage`: it runs anew, with all stages that need it and all
+    /// that are not done. What was made before is kept; what the other stages made counts.
+    pub async fn rerun(&self, session: &SessionId, stage: &StageId) -> Result<(), RunControlError> {
+        let state = self.state(session).await?;
+        can_rerun(&state, stage)?;
+        let material = Material::load(&state, self.deps.blobs.as_ref()).await?;
+        self.decide(session, |state| {
+            let stages = can_rerun(state, stage)?;
+            Ok(vec![WorkflowRerun { from_stage: stage.clone(), stages }.into()])
+        })
+        .await?;
+        self.run(session, material)
+    }
+
+    /// Answers the open question of a stage with no; the run ends.
     pub async fn deny(
         &self,
         session: &SessionId,
@@ -410,6 +459,41 @@ impl Orchestrator {
     fn live(&self) -> MutexGuard<'_, HashMap<SessionId, LiveRun>> {
         self.live.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// A half-done effect that a person lets be done again: this time of it is over.
+fn done_again(effect: &EffectRecord) -> EventPayload {
+    let message = "Correx ended while it was at work; a person let it be done once more".to_owned();
+    EffectDone {
+        effect_id: effect.intended.effect_id.clone(),
+        stage_id: effect.intended.stage_id.clone(),
+        outcome: EffectOutcome::Failed { message },
+        output: None,
+    }
+    .into()
+}
+
+/// The artifact that a person changed before approving it.
+fn replaced(
+    state: &RunState,
+    stage: &StageId,
+    attempt: u32,
+    name: &ArtifactName,
+    hash: &BlobHash,
+    bytes: u64,
+) -> EventPayload {
+    let mut made = state.stages.iter().flat_map(StageRecord::produced);
+    let media_type = made.rfind(|artifact| artifact.name == *name);
+    ArtifactProduced {
+        stage_id: stage.clone(),
+        attempt,
+        name: name.clone(),
+        hash: hash.clone(),
+        bytes,
+        media_type: media_type
+            .map_or_else(|| "text/plain".to_owned(), |artifact| artifact.media_type.clone()),
+    }
+    .into()
 }
 
 impl Drop for Orchestrator {

@@ -7,7 +7,7 @@ use correx_events::{
     StageStarted, StoredEvent,
 };
 use correx_inference::InferenceCancellationToken;
-use correx_sessions::{RunState, WorkflowStatus};
+use correx_sessions::{RunState, StageRecord, WorkflowStatus};
 use tokio::sync::broadcast;
 use tokio::sync::broadcast::error::RecvError;
 
@@ -96,11 +96,7 @@ impl Runner {
             Step::Choose(step) => self.generate(&stage, &step.ask).await,
             Step::Map(step) => self.piecewise(&stage, &step.each, Pieces::Map(step)).await,
             Step::Reduce(step) => self.piecewise(&stage, &step.each, Pieces::Reduce(step)).await,
-            // No file that has one is accepted: the parser refuses these kinds by name.
-            Step::Command(_) | Step::Write(_) | Step::Read(_) => Err(Stall::Other(format!(
-                "stages of the kind {:?} cannot run in this version",
-                stage.step.kind()
-            ))),
+            Step::Command(_) | Step::Write(_) | Step::Read(_) => self.outside(&stage).await,
         }
     }
 
@@ -131,7 +127,7 @@ impl Runner {
         let artifact = state
             .stages
             .iter()
-            .flat_map(|record| &record.artifacts)
+            .flat_map(StageRecord::produced)
             .rfind(|artifact| Some(&artifact.name) == step.show.as_ref())
             .map(|artifact| artifact.hash.clone());
         let attempt = next_attempt(state, stage);
@@ -140,6 +136,8 @@ impl Runner {
             prompt: step.question.clone(),
             artifact,
             cause: ApprovalCause::Workflow,
+            action: None,
+            before: None,
         };
         let payloads = vec![
             StageStarted { stage_id: stage.clone(), attempt }.into(),

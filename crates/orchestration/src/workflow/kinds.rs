@@ -168,6 +168,18 @@ pub(super) fn needs(
         Some(Step::Map(MapStep { over, .. }) | Step::Reduce(ReduceStep { over, .. })) => {
             variables.insert(over.to_string());
         }
+        Some(Step::Command(step)) => {
+            let templates = step.args.iter().chain(step.env.values()).chain(&step.cwd);
+            variables.extend(templates.flat_map(Template::variables));
+            variables.extend(step.stdin.as_ref().map(Source::to_string));
+        }
+        Some(Step::Write(step)) => {
+            variables.extend(step.path.variables());
+            variables.insert(step.from.to_string());
+        }
+        Some(Step::Read(step)) => {
+            variables.extend(step.paths.iter().flat_map(Template::variables));
+        }
         Some(Step::Approve(step)) => {
             variables.extend(step.show.as_ref().map(|name| format!("artifacts.{name}")));
         }
@@ -267,7 +279,7 @@ pub(super) fn step(
             Some(Step::Choose(ChooseStep { ask: call?, answer: answer? }))
         }
         ModelKind::Map => {
-            let over = over(reading, scope);
+            let over = required_source(reading, scope, "over");
             const TOKENS: (u64, u64) = (32, 1_000_000);
             let piece_tokens =
                 fields.whole(reading, "piece_tokens", TOKENS, "between 32 and 1000000");
@@ -282,15 +294,28 @@ pub(super) fn step(
             }))
         }
         ModelKind::Reduce => {
-            let over = over(reading, scope);
+            let over = required_source(reading, scope, "over");
             Some(Step::Reduce(ReduceStep { each: call?, over: over? }))
         }
     }
 }
 
-/// What a stage goes through.
-fn over(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<Source> {
-    let name = scope.raw[scope.index].fields.required_words(reading, "over")?;
+fn required_source(
+    reading: &mut Reading<'_>,
+    scope: &Scope<'_>,
+    key: &'static str,
+) -> Option<Source> {
+    let fields = &scope.raw[scope.index].fields;
+    if fields.get(key).is_none() {
+        fields.missing(reading, key);
+    }
+    source(reading, scope, key)
+}
+
+/// The input or artifact that `key` names. `None` when there is no such key, or after something
+/// was reported.
+pub(super) fn source(reading: &mut Reading<'_>, scope: &Scope<'_>, key: &str) -> Option<Source> {
+    let name = scope.raw[scope.index].fields.words(reading, key)?;
     if let Err((suggestion, reason)) = scope.resolve(&name.value) {
         let name_ = name.value.clone();
         let problem = WorkflowProblem::UnknownVariable { name: name_, suggestion, reason };
@@ -300,7 +325,7 @@ fn over(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<Source> {
     let source = scope.source(&name.value);
     if source.is_none() {
         let allowed = "inputs.NAME or artifacts.NAME";
-        let problem = WorkflowProblem::OutOfRange { key: "over".to_owned(), allowed };
+        let problem = WorkflowProblem::OutOfRange { key: key.to_owned(), allowed };
         reading.report(&name.span, problem);
     }
     source

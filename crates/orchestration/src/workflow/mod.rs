@@ -6,6 +6,7 @@ mod checks;
 mod condition;
 mod kinds;
 mod names;
+mod outside;
 mod parse;
 mod plan;
 mod problem;

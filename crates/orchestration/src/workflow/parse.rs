@@ -7,12 +7,13 @@ use toml::de::{DeTable, DeValue};
 
 use super::checks::{CHECK, checks};
 use super::names::{ID_RULE, NAME_RULE, Names, check_name, is_id, is_name, unknown_word};
+use super::outside::{COMMAND, READ, WRITE};
 use super::problem::{WorkflowErrors, WorkflowProblem};
 use super::reading::{Fields, Located, Reading, nearest};
-use super::scope::{ModelKind, RawKind, RawStage, Scope};
+use super::scope::{ModelKind, OutsideKind, RawKind, RawStage, Scope};
 use super::{
     ApproveStep, DEFAULT_RETRIES, GenerateStep, InputSpec, Need, Sampling, Stage, Step, Workflow,
-    kinds,
+    kinds, outside,
 };
 use crate::{OutputCheck, Template};
 
@@ -37,9 +38,8 @@ const CHOOSE: &[&str] = &["options", "score"];
 const MAP: &[&str] = &["check", "over", "piece_tokens", "join", "redo_pieces"];
 const REDUCE: &[&str] = &["check", "over"];
 const APPROVE: &[&str] = &["prompt", "show"];
-const KINDS: &[&str] = &["generate", "map", "reduce", "choose", "approve"];
-/// Kinds of later versions: refused by name, so that nobody looks for a typing mistake.
-const LATER_KINDS: &[&str] = &["command", "write", "read"];
+const KINDS: &[&str] =
+    &["generate", "map", "reduce", "choose", "approve", "command", "write", "read"];
 const INPUT_TYPES: &[&str] = &["text", "file", "folder", "choice", "number"];
 
 pub(super) fn parse(text: &str) -> Result<Workflow, WorkflowErrors> {
@@ -218,15 +218,15 @@ fn raw_stage<'t>(
         "reduce" => ("a reduce stage", asked(REDUCE)),
         "choose" => ("a choose stage", asked(CHOOSE)),
         "approve" => ("an approve stage", [STAGE, APPROVE].concat()),
-        _ => ("a stage", asked(&[GENERATE, MAP, CHOOSE, APPROVE].concat())),
+        "command" => ("a command stage", [STAGE, COMMAND].concat()),
+        "write" => ("a write stage", [STAGE, WRITE].concat()),
+        "read" => ("a read stage", [STAGE, READ].concat()),
+        _ => {
+            let all = [GENERATE, MAP, CHOOSE, APPROVE, COMMAND, WRITE, READ].concat();
+            ("a stage", asked(&all))
+        }
     };
-    let fields = if LATER_KINDS.contains(&kind) {
-        // Its keys are not known here; only its kind is to be said.
-        let all: Vec<&str> = table.keys().map(|key| key.get_ref().as_ref()).collect();
-        Fields::new(reading, table, span, place, &all)
-    } else {
-        Fields::new(reading, table, span, place, &known)
-    };
+    let fields = Fields::new(reading, table, span, place, &known);
     let id = fields.required_words(reading, "id");
     if let Some(id) = &id {
         check_name(reading, "the id of a stage", id, ID_RULE, is_id);
@@ -243,21 +243,16 @@ fn raw_stage<'t>(
                     "choose" => ModelKind::Choose,
                     _ => ModelKind::Generate,
                 };
-                let output = fields.words(reading, "output").inspect(|name| {
-                    check_name(reading, "the name of an output", name, NAME_RULE, is_name);
-                });
-                let output = output.or_else(|| {
-                    id.clone().map(|id| Located { value: id.value.replace('-', "_"), ..id })
-                });
-                if let Some(name) = &output {
-                    outputs.add(reading, name);
-                }
-                RawKind::Model { kind, output }
+                RawKind::Model { kind, output: output(reading, &fields, id.as_ref(), outputs) }
             }
             "approve" => RawKind::Approve,
-            later if LATER_KINDS.contains(&later) => {
-                reading.report(&word.span, WorkflowProblem::NotYet(later.to_owned()));
-                RawKind::Unusable
+            "write" => RawKind::Outside { kind: OutsideKind::Write, output: None },
+            "command" | "read" => {
+                let kind = match word.value.as_str() {
+                    "read" => OutsideKind::Read,
+                    _ => OutsideKind::Command,
+                };
+                RawKind::Outside { kind, output: output(reading, &fields, id.as_ref(), outputs) }
             }
             _ => {
                 unknown_word(reading, "stage kind", &word, KINDS);
@@ -268,6 +263,25 @@ fn raw_stage<'t>(
     RawStage { fields, id, title, kind }
 }
 
+/// The name of what a stage produces: its id's, unless it says another.
+fn output(
+    reading: &mut Reading<'_>,
+    fields: &Fields<'_>,
+    id: Option<&Located<String>>,
+    outputs: &mut Names,
+) -> Option<Located<String>> {
+    let output = fields.words(reading, "output").inspect(|name| {
+        check_name(reading, "the name of an output", name, NAME_RULE, is_name);
+    });
+    let output = output.or_else(|| {
+        id.map(|id| Located { value: id.value.replace('-', "_"), span: id.span.clone() })
+    });
+    if let Some(name) = &output {
+        outputs.add(reading, name);
+    }
+    output
+}
+
 fn stage(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<Stage> {
     let raw = &scope.raw[scope.index];
     let step = match &raw.kind {
@@ -276,6 +290,7 @@ fn stage(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<Stage> {
             kinds::step(reading, scope, *kind, call)
         }
         RawKind::Approve => approve(reading, scope).map(Step::Approve),
+        RawKind::Outside { kind, output } => outside::step(reading, scope, *kind, output.as_ref()),
         RawKind::Unusable => None,
     };
     let id = raw.id()?;
@@ -359,7 +374,7 @@ fn approve(reading: &mut Reading<'_>, scope: &Scope<'_>) -> Option<ApproveStep> 
     Some(ApproveStep { question: question?, show })
 }
 
-fn template(
+pub(super) fn template(
     reading: &mut Reading<'_>,
     scope: &Scope<'_>,
     text: &Located<String>,
@@ -386,7 +401,7 @@ fn template(
 }
 
 /// A text that is shown as it is: a template's marks in it are a mistake.
-fn plain(
+pub(super) fn plain(
     reading: &mut Reading<'_>,
     text: Option<Located<String>>,
     key: &'static str,

@@ -132,9 +132,6 @@ pub enum WorkflowProblem {
         /// All known ones.
         choices: String,
     },
-    /// A stage kind that a later version has.
-    #[error("stages of kind \"{0}\" are not supported yet by this version")]
-    NotYet(String),
     /// A prompt that is not a valid template.
     #[error("the template cannot be used: {0}")]
     Template(String),

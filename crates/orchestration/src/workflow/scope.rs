@@ -18,6 +18,12 @@ pub(super) enum RawKind {
         output: Option<Located<String>>,
     },
     Approve,
+    /// Something outside is touched.
+    Outside {
+        kind: OutsideKind,
+        /// Of those that produce something.
+        output: Option<Located<String>>,
+    },
     Unusable,
 }
 
@@ -28,6 +34,14 @@ pub(super) enum ModelKind {
     Map,
     Reduce,
     Choose,
+}
+
+/// How the world outside is touched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutsideKind {
+    Command,
+    Write,
+    Read,
 }
 
 impl ModelKind {
@@ -48,8 +62,10 @@ impl RawStage<'_> {
 
     pub(super) fn output(&self) -> Option<&str> {
         match &self.kind {
-            RawKind::Model { output, .. } => output.as_ref().map(|name| name.value.as_str()),
-            _ => None,
+            RawKind::Model { output, .. } | RawKind::Outside { output, .. } => {
+                output.as_ref().map(|name| name.value.as_str())
+            }
+            RawKind::Approve | RawKind::Unusable => None,
         }
     }
 }
@@ -125,9 +141,13 @@ impl Scope<'_> {
             Some(_) => return Some("a later stage produces it".to_owned()),
             None => {}
         }
-        self.raw
-            .iter()
-            .any(|raw| raw.id() == Some(wanted) && matches!(raw.kind, RawKind::Approve))
-            .then(|| "an approve stage produces nothing".to_owned())
+        let named = self.raw.iter().find(|raw| raw.id() == Some(wanted))?;
+        match named.kind {
+            RawKind::Approve => Some("an approve stage produces nothing".to_owned()),
+            RawKind::Outside { kind: OutsideKind::Write, .. } => {
+                Some("a write stage produces no artifact, it writes one into a file".to_owned())
+            }
+            _ => None,
+        }
     }
 }

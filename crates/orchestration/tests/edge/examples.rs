@@ -63,7 +63,7 @@ async fn every_example_runs_to_its_end_on_its_samples() {
                 .when(|state| state.status.has_ended() || state.current_question().is_some())
                 .await;
             if let Some(stage) = state.current_question() {
-                world.orchestrator.approve(&world.session, &stage, None).await.unwrap();
+                world.orchestrator.approve(&world.session, &stage, None, None).await.unwrap();
             }
         }
         let state = world.ended().await;

@@ -60,7 +60,7 @@ async fn live_through(deeds: &[Deed]) -> (Vec<StoredEvent>, usize) {
             Deed::Pause => drop(orchestrator.pause(session).await),
             Deed::Resume => drop(orchestrator.resume(session).await),
             Deed::Cancel => drop(orchestrator.cancel(session).await),
-            Deed::Approve => drop(orchestrator.approve(session, &"check".into(), None).await),
+            Deed::Approve => drop(orchestrator.approve(session, &"check".into(), None, None).await),
             Deed::Release => world.model.release.add_permits(1),
             Deed::Kill => {
                 world = world.restarted().await;
@@ -77,7 +77,7 @@ async fn live_through(deeds: &[Deed]) -> (Vec<StoredEvent>, usize) {
         }
         let (orchestrator, session) = (&world.orchestrator, &world.session);
         let _ = orchestrator.resume(session).await;
-        let _ = orchestrator.approve(session, &"check".into(), None).await;
+        let _ = orchestrator.approve(session, &"check".into(), None, None).await;
         tokio::time::sleep(Duration::from_millis(5)).await;
     }
     world.ended().await;

@@ -9,6 +9,8 @@ mod inputs;
 mod interleavings;
 mod kinds;
 mod languages;
+#[cfg(unix)]
+mod outside;
 mod runs;
 mod steering;
 mod support;

@@ -74,12 +74,16 @@ async fn an_approval_waits_for_the_person_and_then_the_run_goes_on() {
     assert_eq!(world.text(&question.artifact.unwrap()).await, "A draft");
     assert_eq!(world.model.calls_of("final"), 0);
 
-    let wrong = world.orchestrator.approve(&world.session, &"draft".into(), None).await;
+    let wrong = world.orchestrator.approve(&world.session, &"draft".into(), None, None).await;
     assert_eq!(wrong, Err(RunControlError::NotAsking("draft".into())));
     let resumed = world.orchestrator.resume(&world.session).await.unwrap_err();
     assert!(resumed.to_string().contains("approve or deny it"), "{resumed}");
 
-    world.orchestrator.approve(&world.session, &"check".into(), Some("Go".into())).await.unwrap();
+    world
+        .orchestrator
+        .approve(&world.session, &"check".into(), Some("Go".into()), None)
+        .await
+        .unwrap();
     assert_eq!(world.ended().await.status, WorkflowStatus::Completed);
     let kinds = world.kinds().await;
     let at = kinds.iter().position(|kind| kind == "approval_granted").unwrap();
@@ -93,7 +97,7 @@ async fn an_approval_is_answered_once() {
     world.when(|state| state.pause == Some(PauseReason::Approval)).await;
     let stage = StageId::from("check");
     let both = tokio::join!(
-        world.orchestrator.approve(&world.session, &stage, None),
+        world.orchestrator.approve(&world.session, &stage, None, None),
         world.orchestrator.deny(&world.session, &stage, None),
     );
     assert!(both.0.is_ok() != both.1.is_ok(), "{both:?}");
@@ -123,7 +127,7 @@ async fn an_open_approval_survives_a_restart_of_the_program() {
     assert_eq!(world.orchestrator.recover(&world.session).await, Ok(Recovery::Nothing));
     assert_eq!(world.state().await.pause, Some(PauseReason::Approval));
     assert!(!world.orchestrator.is_live(&world.session));
-    world.orchestrator.approve(&world.session, &"check".into(), None).await.unwrap();
+    world.orchestrator.approve(&world.session, &"check".into(), None, None).await.unwrap();
     assert_eq!(world.ended().await.status, WorkflowStatus::Completed);
     assert_eq!(world.model.calls_of("draft"), 1);
 }

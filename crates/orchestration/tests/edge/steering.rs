@@ -151,7 +151,7 @@ async fn a_note_at_an_approval_restarts_nothing_and_acts_after_it() {
     world.steer(note("n1", "Sign as Bo.")).await;
     tokio::time::sleep(Duration::from_millis(60)).await;
     assert_eq!(world.state().await.pause, Some(PauseReason::Approval));
-    world.orchestrator.approve(&world.session, &"check".into(), None).await.unwrap();
+    world.orchestrator.approve(&world.session, &"check".into(), None, None).await.unwrap();
     world.ended().await;
     assert_eq!(world.count("stage_restarted").await, 0);
     assert_eq!(uses(&applied(&world).await), [("n1", "final", 1)]);

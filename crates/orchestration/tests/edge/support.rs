@@ -1,13 +1,15 @@
 //! A scripted model, a log that can be tampered with, and a run around them.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
 use correx_context::testing::WordEncoder;
 use correx_context::{ContextPack, PromptEncoder};
+use correx_effects::{Policy, SessionFolders};
 use correx_events::{
     Append, AppendError, BlobHash, BlobStore, EventPayload, EventStore, MemoryBlobStore,
     MemoryEventStore, NoteId, NoteScope, RandomIds, ReadError, SessionId, StageId,
@@ -19,8 +21,8 @@ use correx_inference::{
     RoutingError, StreamEvent, StreamSink, Thinking, ThinkingMode,
 };
 use correx_orchestration::{
-    GivenInput, Orchestrator, OrchestratorConfig, OrchestratorDeps, ProgressSink, StageProgress,
-    Workflow, inputs,
+    GivenInput, Orchestrator, OrchestratorConfig, OrchestratorDeps, PolicySource, ProgressSink,
+    Rules, StageProgress, Workflow, inputs,
 };
 use correx_sessions::RunState;
 use tokio::sync::{Semaphore, broadcast, watch};
@@ -311,12 +313,57 @@ impl ProgressSink for Told {
     }
 }
 
+/// A folder of the test's own, where its workflow may do what the policy there says.
+pub struct Outside {
+    folder: tempfile::TempDir,
+    policy: Mutex<String>,
+}
+
+impl Default for Outside {
+    fn default() -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), policy: Mutex::new("version = 1".to_owned()) }
+    }
+}
+
+impl Outside {
+    /// Puts a policy in force; `HERE` in it stands for the folder.
+    pub fn allow(&self, policy: &str) {
+        // A TOML string in single quotes would end at one; temporary folders have none.
+        let here = self.path("").display().to_string();
+        *self.policy.lock().unwrap() = format!("version = 1\n{}", policy.replace("HERE", &here));
+    }
+
+    /// A file in the folder, by its real path.
+    pub fn path(&self, name: &str) -> PathBuf {
+        let folder = self.folder.path().canonicalize().unwrap();
+        if name.is_empty() { folder } else { folder.join(name) }
+    }
+
+    /// A file in the session's output folder.
+    pub fn output(&self, name: &str) -> PathBuf {
+        self.path("output").join(name)
+    }
+
+    /// What a file of the output folder holds; `None` when there is none.
+    pub fn read(&self, name: &str) -> Option<String> {
+        std::fs::read_to_string(self.output(name)).ok()
+    }
+}
+
+impl PolicySource for Outside {
+    fn rules(&self, _: &SessionId, given: Vec<PathBuf>) -> Rules {
+        let policy = Policy::parse(&self.policy.lock().unwrap()).unwrap_or_else(Policy::broken);
+        Rules { policy, folders: SessionFolders { output: self.path("output"), given } }
+    }
+}
+
 /// One session and everything around it.
 pub struct World {
     pub log: Arc<Log>,
     pub blobs: Arc<MemoryBlobStore>,
     pub model: Arc<Scripted>,
     pub told: Arc<Told>,
+    pub outside: Arc<Outside>,
     pub orchestrator: Orchestrator,
     pub session: SessionId,
 }
@@ -326,6 +373,7 @@ fn orchestrator(
     blobs: &Arc<MemoryBlobStore>,
     model: &Arc<Scripted>,
     told: &Arc<Told>,
+    outside: &Arc<Outside>,
 ) -> Orchestrator {
     let deps = OrchestratorDeps {
         store: log.clone(),
@@ -333,6 +381,7 @@ fn orchestrator(
         router: Arc::new(Router(model.clone())),
         clock: Arc::new(SystemClock),
         progress: told.clone(),
+        policy: outside.clone(),
     };
     let config = OrchestratorConfig {
         generation: GenerationConfig::greedy(64),
@@ -345,15 +394,31 @@ fn orchestrator(
 impl World {
     /// A session of the workflow `text`, created and not started.
     pub async fn new(text: &str, given: &[(&str, &str)], model: Arc<Scripted>) -> Self {
+        Self::of(SessionId::new("session-1"), text, given, model).await
+    }
+
+    /// The same under an id that no other test has: programs of a run are found by its session.
+    pub async fn alone(text: &str, given: &[(&str, &str)], model: Arc<Scripted>) -> Self {
+        static NEXT: AtomicUsize = AtomicUsize::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let id = format!("session-{}-{number}", std::process::id());
+        Self::of(SessionId::new(id), text, given, model).await
+    }
+
+    async fn of(
+        session: SessionId,
+        text: &str,
+        given: &[(&str, &str)],
+        model: Arc<Scripted>,
+    ) -> Self {
         let log = Arc::new(Log {
             inner: MemoryEventStore::new(Arc::new(SystemClock), Arc::new(RandomIds)),
             injections: Mutex::default(),
             refuse: Mutex::default(),
             contradicts: AtomicBool::new(false),
         });
-        let (blobs, told) = (Arc::default(), Arc::default());
-        let orchestrator = orchestrator(&log, &blobs, &model, &told);
-        let session = SessionId::new("session-1");
+        let (blobs, told, outside) = (Arc::default(), Arc::default(), Arc::default());
+        let orchestrator = orchestrator(&log, &blobs, &model, &told, &outside);
         let workflow = Workflow::parse(text).unwrap();
         let given: BTreeMap<String, GivenInput> = given
             .iter()
@@ -361,7 +426,7 @@ impl World {
             .collect();
         let inputs = inputs::read(&workflow.inputs, &given).unwrap();
         orchestrator.create(&session, "A run", Some(&workflow), &inputs).await.unwrap();
-        Self { log, blobs, model, told, orchestrator, session }
+        Self { log, blobs, model, told, outside, orchestrator, session }
     }
 
     /// Started.
@@ -373,12 +438,12 @@ impl World {
 
     /// The process ends here and another one begins on the same data.
     pub async fn restarted(self) -> Self {
-        let Self { log, blobs, model, told, orchestrator: old, session } = self;
+        let Self { log, blobs, model, told, outside, orchestrator: old, session } = self;
         drop(old);
         // The old task sees at its next await that it is gone.
         tokio::time::sleep(Duration::from_millis(20)).await;
-        let orchestrator = orchestrator(&log, &blobs, &model, &told);
-        Self { log, blobs, model, told, orchestrator, session }
+        let orchestrator = orchestrator(&log, &blobs, &model, &told, &outside);
+        Self { log, blobs, model, told, outside, orchestrator, session }
     }
 
     pub async fn state(&self) -> RunState {

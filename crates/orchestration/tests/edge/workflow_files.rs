@@ -164,18 +164,62 @@ fn duplicates_name_the_line_of_the_first() {
 }
 
 #[test]
-fn kinds_of_later_versions_are_refused_by_name() {
-    for kind in ["command", "write", "read"] {
-        let text = format!(
-            "name=\"W\"\n[[stage]]\nid=\"one\"\nkind=\"{kind}\"\nprogram=\"ls\"\nfrom=\"x\""
-        );
-        let mistake = only(&text);
-        let expected =
-            format!("4:6: stages of kind \"{kind}\" are not supported yet by this version");
-        assert_eq!(mistake, expected);
+fn an_unknown_kind_is_refused_with_the_nearest_known() {
+    for (kind, nearest) in [("genrate", "generate"), ("comand", "command"), ("writes", "write")] {
+        let mistake = only(&stage("prompt = \"x\"").replace("generate", kind));
+        assert!(mistake.contains(&format!("did you mean \"{nearest}\"?")), "{mistake}");
     }
-    let text = stage("prompt = \"x\"").replace("generate", "genrate");
-    assert!(only(&text).contains("did you mean \"generate\"?"));
+}
+
+/// A workflow with one stage of a kind that touches the world outside.
+fn outside(kind: &str, keys: &str) -> String {
+    format!(
+        "name=\"W\"\n[[input]]\nname=\"notes\"\ntype=\"text\"\n\
+         [[stage]]\nid=\"one\"\nkind=\"{kind}\"\n{keys}"
+    )
+}
+
+#[test]
+fn stages_that_touch_the_world_outside_are_read() {
+    for (kind, keys) in [
+        ("command", "program=\"wc\""),
+        (
+            "command",
+            "program=\"wc\"\nargs=[\"-l\", \"{{ inputs.notes }}\"]\nstdin=\"inputs.notes\"\ncwd=\"~/x\"\n\
+             env={LANG=\"C\"}\noutput=\"count\"\nmedia_type=\"text/csv\"\nmax_output_bytes=100\n\
+             exit_codes=[0, 1]\ntimeout_seconds=5",
+        ),
+        ("write", "from=\"inputs.notes\"\npath=\"a.md\""),
+        ("write", "from=\"inputs.notes\"\npath=\"{{ inputs.notes }}.md\"\nexisting=\"fail\""),
+        ("read", "paths=[\"a.md\", \"{{ inputs.notes }}\"]\noutput=\"text\""),
+    ] {
+        let parsed = Workflow::parse(&outside(kind, keys));
+        assert!(parsed.is_ok(), "{kind} {keys}: {parsed:?}");
+    }
+}
+
+#[test]
+fn what_such_a_stage_cannot_have_is_refused() {
+    for (kind, keys, part) in [
+        ("command", "", "a command stage needs \"program\""),
+        ("command", "program=\"{{ inputs.notes }}\"", "\"program\""),
+        ("command", "program=\"wc\"\nstdin=\"inputs.note\"", "notes"),
+        ("command", "program=\"wc\"\nexit_codes=[]", "\"exit_codes\" must be a list of numbers"),
+        ("command", "program=\"wc\"\nexit_codes=[256]", "\"exit_codes\" must be a list of numbers"),
+        ("command", "program=\"wc\"\nmax_output_bytes=0", "\"max_output_bytes\" must be between"),
+        ("command", "program=\"wc\"\nenv=[\"A=b\"]", "\"env\""),
+        ("command", "program=\"wc\"\nprompt=\"x\"", "prompt"),
+        ("write", "path=\"a\"", "a write stage needs \"from\""),
+        ("write", "from=\"inputs.notes\"", "a write stage needs \"path\""),
+        ("write", "from=\"inputs.notes\"\npath=\"a\"\nexisting=\"aks\"", "did you mean \"ask\"?"),
+        ("write", "from=\"inputs.notes\"\npath=\"a\"\noutput=\"b\"", "output"),
+        ("read", "", "a read stage needs \"paths\""),
+        ("read", "paths=[]", "a list with at least one file or folder"),
+        ("read", "paths=[\"{{ inputs.x }}\"]", "inputs.x"),
+    ] {
+        let found = mistakes(&outside(kind, keys));
+        assert!(found.iter().any(|mistake| mistake.contains(part)), "{kind} {keys}: {found:#?}");
+    }
 }
 
 #[test]

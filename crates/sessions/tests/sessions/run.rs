@@ -3,8 +3,9 @@
 use correx_events::testing::samples;
 use correx_events::{
     ApprovalDenied, ApprovalGranted, ApprovalRequested, ArtifactProduced, BlobHash,
-    ContextAssembled, EventPayload, FailureReason, InferenceCompleted, NoteScope, PauseReason,
-    SessionCreated, StageAttemptRefused, StageRestarted, Timestamp, UnknownPayload, UnknownReason,
+    ContextAssembled, EffectDone, EffectIntended, EffectKind, EffectOutcome, EventPayload,
+    FailureReason, InferenceCompleted, NoteScope, PauseReason, SessionCreated, StageAttemptRefused,
+    StageRestarted, Timestamp, UnknownPayload, UnknownReason, WorkflowRerun,
 };
 use correx_sessions::{
     DraftReason, DraftRecord, Projection, Reducer, ReducerProjection, RunReducer, RunState,
@@ -44,6 +45,8 @@ fn question(stage: &str) -> ApprovalRequested {
         prompt: "Send it?".into(),
         artifact: None,
         cause: correx_events::ApprovalCause::Workflow,
+        action: None,
+        before: None,
     }
 }
 
@@ -52,7 +55,7 @@ fn inference(stage: &str) -> InferenceCompleted {
         EventPayload::InferenceCompleted(completed) => Some(completed),
         _ => None,
     });
-    InferenceCompleted { stage_id: stage.into(), ..sample }
+    InferenceCompleted { stage_id: stage.into(), judges: false, ..sample }
 }
 
 fn context(stage: &str) -> ContextAssembled {
@@ -60,7 +63,7 @@ fn context(stage: &str) -> ContextAssembled {
         EventPayload::ContextAssembled(assembled) => Some(assembled),
         _ => None,
     });
-    ContextAssembled { stage_id: stage.into(), ..sample }
+    ContextAssembled { stage_id: stage.into(), judges: false, ..sample }
 }
 
 #[test]
@@ -306,6 +309,88 @@ fn a_question_is_open_until_it_is_answered() {
     assert_ne!(stage(&denied, "a").status, StageStatus::Running, "what was refused does not run");
 }
 
+fn effect(id: &str) -> EffectIntended {
+    EffectIntended {
+        effect_id: id.into(),
+        stage_id: "a".into(),
+        kind: EffectKind::Write,
+        target: "a.txt".into(),
+        attempt: Some(1),
+        content: None,
+        before: None,
+    }
+}
+
+fn effect_done(id: &str) -> EffectDone {
+    EffectDone {
+        effect_id: id.into(),
+        stage_id: "a".into(),
+        outcome: EffectOutcome::Succeeded,
+        output: Some(BlobHash::of(b"said")),
+    }
+}
+
+#[test]
+fn an_effect_is_half_done_until_its_end_is_known() {
+    let begun = vec![started(&["a"]), begin("a", 1), effect("one").into()];
+    let state = run(begun.clone());
+    assert_eq!(stage(&state, "a").half_done().unwrap().intended, effect("one"));
+    // The end of another one says nothing of it.
+    let other = with(begun.clone(), effect_done("two"));
+    assert!(stage(&other, "a").half_done().is_some());
+    let state = with(begun, effect_done("one"));
+    assert_eq!(stage(&state, "a").half_done(), None);
+    let record = &stage(&state, "a").effects[0];
+    assert_eq!(record.outcome, Some(EffectOutcome::Succeeded));
+    assert_eq!(record.output, Some(BlobHash::of(b"said")));
+}
+
+#[test]
+fn an_approval_of_an_effect_holds_until_it_is_begun() {
+    let asked = ApprovalRequested { action: Some("write a.txt".into()), ..question("a") };
+    let granted = ApprovalGranted { stage_id: "a".into(), comment: None };
+    let log = vec![started(&["a"]), begin("a", 1), asked.clone().into(), granted.clone().into()];
+    assert_eq!(stage(&run(log.clone()), "a").approved, Some(asked));
+    assert_eq!(stage(&with(log, effect("one")), "a").approved, None, "it is for one time");
+    // The answer to a workflow's own question allows nothing.
+    let log = vec![started(&["a"]), begin("a", 1), question("a").into(), granted.into()];
+    assert_eq!(stage(&run(log), "a").approved, None);
+}
+
+#[test]
+fn what_was_made_before_a_rerun_is_kept_and_counts_no_more() {
+    let made = |attempt, text: &str| ArtifactProduced {
+        stage_id: "a".into(),
+        attempt,
+        name: "a".into(),
+        hash: BlobHash::of(text.as_bytes()),
+        bytes: 1,
+        media_type: "text/plain".into(),
+    };
+    let rerun = WorkflowRerun { from_stage: "a".into(), stages: vec!["a".into(), "b".into()] };
+    let log = vec![
+        started(&["a", "b"]),
+        begin("a", 1),
+        made(1, "old").into(),
+        complete("a", Some("b")),
+        begin("b", 1),
+        fail("b"),
+        failed_run(),
+        rerun.into(),
+    ];
+    let state = run(log.clone());
+    assert_eq!((state.status, current(&state)), (WorkflowStatus::Running, Some("a")));
+    assert_eq!((state.failure.as_ref(), state.ended_at), (None, None));
+    assert_eq!(stage(&state, "a").status, StageStatus::Pending);
+    assert_eq!(stage(&state, "b").error, None);
+    assert_eq!(stage(&state, "a").artifacts, [made(1, "old")]);
+    assert_eq!(stage(&state, "a").produced().count(), 0);
+    let state = with([log, vec![begin("a", 2)]].concat(), made(2, "new"));
+    let produced: Vec<_> = stage(&state, "a").produced().cloned().collect();
+    assert_eq!(produced, [made(2, "new")]);
+    assert_eq!(stage(&state, "a").artifacts.len(), 2);
+}
+
 #[test]
 fn notes_are_folded_with_the_stage_that_was_current_before_the_event() {
     let state = run(vec![
@@ -321,17 +406,19 @@ fn notes_are_folded_with_the_stage_that_was_current_before_the_event() {
 #[test]
 fn what_does_not_change_a_run_changes_only_its_version_and_time() {
     let before = vec![started(&["notes", "summary", "publish"]), begin("summary", 1)];
-    let passing = samples().into_iter().filter(|sample| {
-        ["policy_denied", "policy_decided", "effect_intended", "effect_done"]
-            .contains(&sample.kind())
-    });
+    // A judge's question is not how the stage's answer came about.
+    let judges = [
+        ContextAssembled { judges: true, ..context("summary") }.into(),
+        InferenceCompleted { judges: true, ..inference("summary") }.into(),
+    ];
+    let passing = samples().into_iter().filter(|sample| sample.kind() == "policy_denied");
     let unknown = EventPayload::Unknown(UnknownPayload {
         kind: "stage_dreamt".into(),
         json: "{}".into(),
         reason: UnknownReason::NewKind,
     });
-    let passing: Vec<_> = passing.chain([unknown]).collect();
-    assert_eq!(passing.len(), 5);
+    let passing: Vec<_> = passing.chain(judges).chain([unknown]).collect();
+    assert_eq!(passing.len(), 4);
     for payload in passing {
         let mut expected = run(before.clone());
         expected.version = 3;

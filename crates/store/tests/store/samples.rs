@@ -164,6 +164,8 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             prompt: "Send?".into(),
             artifact: None,
             cause: correx_events::ApprovalCause::Workflow,
+            action: None,
+            before: None,
         }
         .into(),
         ApprovalGranted { stage_id: stage("b"), comment: Some("yes".into()) }.into(),
@@ -199,6 +201,7 @@ pub(crate) fn one_of_each() -> Vec<EventPayload> {
             effect_id: "x1".into(),
             stage_id: stage("c"),
             outcome: EffectOutcome::Failed { message: "no space".into() },
+            output: None,
         }
         .into(),
         StageSkipped {
