@@ -108,6 +108,19 @@ pub enum SteeringRefusal {
     /// The stage is over.
     #[error("the stage {0} has already ended; choose a stage that is still to run")]
     StageEnded(String),
+    /// The stage was passed over.
+    #[error(
+        "the stage {0} was passed over, because its condition did not hold; choose a stage that is still to run"
+    )]
+    StageSkipped(String),
+    /// The stage asks no model.
+    #[error("the stage {0} asks no model, so a note changes nothing there; choose one that writes")]
+    AsksNoModel(String),
+    /// None of the stages that are left asks a model.
+    #[error(
+        "no stage that is still to run asks a model, so nothing would follow the note; when the run has ended, run it again from a stage that writes"
+    )]
+    NoneLeft,
     /// There is no such stage.
     #[error("the run has no stage {0}")]
     NoSuchStage(String),

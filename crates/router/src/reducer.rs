@@ -55,11 +55,15 @@ impl Reducer for DefaultRouterReducer {
                 state.current_stage_id.clone_from(&stage.next_stage);
             }
             EventPayload::StageSkipped(stage) => {
+                state.skipped.insert(stage.stage_id.clone());
                 state.current_stage_id.clone_from(&stage.next_stage);
             }
             EventPayload::WorkflowRerun(rerun) => {
                 state.workflow_status = WorkflowStatus::Running;
                 state.current_stage_id = Some(rerun.from_stage.clone());
+                // They are still to run; what they did before no longer tells how they ended.
+                state.l2_memory.retain(|entry| !rerun.stages.contains(&entry.stage_id));
+                state.skipped.retain(|stage| !rerun.stages.contains(stage));
             }
             EventPayload::StageFailed(stage) => {
                 let words = summary::failed(stage);

@@ -1,5 +1,7 @@
 //! What the router knows.
 
+use std::collections::BTreeSet;
+
 use correx_events::{SessionId, StageId, StagePlan, Timestamp};
 use correx_sessions::Notes;
 pub use correx_sessions::WorkflowStatus;
@@ -23,6 +25,9 @@ pub struct RouterState {
     pub steerable: Steerable,
     /// The run's stages in order; empty before the start.
     pub plan: Vec<StagePlan>,
+    /// Stages that were passed over because their condition did not hold.
+    #[serde(default)]
+    pub skipped: BTreeSet<StageId>,
     /// The steering notes and where each was applied.
     pub notes: Notes,
 }

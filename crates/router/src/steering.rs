@@ -1,7 +1,7 @@
 //! Whether a note can act: decided before anything is stored.
 
 use correx_context::TokenCounter;
-use correx_events::StageId;
+use correx_events::{NoteScope, StageId, StageKind, StagePlan};
 
 use crate::state::Steerable;
 use crate::{NoteTarget, RouterState, SteeringRefusal, WorkflowStatus};
@@ -17,7 +17,7 @@ pub fn check(
     allowance: usize,
     counter: Option<&dyn TokenCounter>,
 ) -> Result<(), SteeringRefusal> {
-    can_act(state, target.stage_id.as_ref())?;
+    can_act(state, target)?;
     let count = |text: &str| match counter {
         Some(counter) => counter.count(text),
         None => Ok(text.len()),
@@ -33,7 +33,7 @@ pub fn check(
     Ok(())
 }
 
-fn can_act(state: &RouterState, stage: Option<&StageId>) -> Result<(), SteeringRefusal> {
+fn can_act(state: &RouterState, target: &NoteTarget) -> Result<(), SteeringRefusal> {
     if state.steerable == Steerable::PlainChat {
         return Err(SteeringRefusal::NoWorkflow);
     }
@@ -43,12 +43,57 @@ fn can_act(state: &RouterState, stage: Option<&StageId>) -> Result<(), SteeringR
         }
         WorkflowStatus::Idle | WorkflowStatus::Running | WorkflowStatus::Paused => {}
     }
-    let Some(stage) = stage else { return Ok(()) };
-    if !state.plan.is_empty() && !state.plan.iter().any(|planned| planned.id == *stage) {
-        return Err(SteeringRefusal::NoSuchStage(stage.to_string()));
+    // Before the start nothing is known of the stages; a note waits for them.
+    if state.plan.is_empty() {
+        return Ok(());
     }
-    if state.outcome(stage).is_some() {
-        return Err(SteeringRefusal::StageEnded(state.stage_title(stage).to_owned()));
+    if let Some(stage) = &target.stage_id {
+        if !state.plan.iter().any(|planned| planned.id == *stage) {
+            return Err(SteeringRefusal::NoSuchStage(stage.to_string()));
+        }
+        if state.outcome(stage).is_some() {
+            return Err(SteeringRefusal::StageEnded(state.stage_title(stage).to_owned()));
+        }
+        if state.skipped.contains(stage) {
+            return Err(SteeringRefusal::StageSkipped(state.stage_title(stage).to_owned()));
+        }
     }
-    Ok(())
+    let mut ahead = reach(state, target).peekable();
+    let first = ahead.peek().map(|planned| planned.title.clone());
+    match (ahead.any(|planned| follows_notes(planned.kind)), first) {
+        (true, _) => Ok(()),
+        (false, Some(title)) if target.scope == NoteScope::Stage => {
+            Err(SteeringRefusal::AsksNoModel(title))
+        }
+        (false, _) => Err(SteeringRefusal::NoneLeft),
+    }
+}
+
+/// The stages within the note's reach that are not over.
+fn reach<'s>(
+    state: &'s RouterState,
+    target: &NoteTarget,
+) -> impl Iterator<Item = &'s StagePlan> + use<'s> {
+    let is_over = |id: &StageId| state.outcome(id).is_some() || state.skipped.contains(id);
+    let from = target.stage_id.as_ref().or(state.current_stage_id.as_ref());
+    let named = from.and_then(|id| state.plan.iter().position(|planned| planned.id == *id));
+    let first = named.or_else(|| state.plan.iter().position(|planned| !is_over(&planned.id)));
+    let (skip, take) = match (target.scope, first) {
+        (NoteScope::Run, _) | (_, None) => (0, usize::MAX),
+        (NoteScope::Onward, Some(first)) => (first, usize::MAX),
+        (NoteScope::Stage, Some(first)) => (first, 1),
+    };
+    state.plan.iter().skip(skip).take(take).filter(move |planned| !is_over(&planned.id))
+}
+
+/// Whether a note does anything at such a stage: a model is asked, or a person sees it.
+fn follows_notes(kind: StageKind) -> bool {
+    match kind {
+        StageKind::Generate
+        | StageKind::Map
+        | StageKind::Reduce
+        | StageKind::Choose
+        | StageKind::Approve => true,
+        StageKind::Command | StageKind::Write | StageKind::Read => false,
+    }
 }

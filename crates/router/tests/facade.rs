@@ -238,6 +238,88 @@ async fn a_note_for_a_stage_that_is_over_or_unknown_is_refused() {
     assert!(world.notes().await.is_empty());
 }
 
+/// The refusal of a note with this target, if it is refused.
+async fn refusal(
+    events: Vec<EventPayload>,
+    stage: Option<&str>,
+    scope: NoteScope,
+) -> Option<SteeringRefusal> {
+    let world = World::new([]).given(events).await;
+    let target = NoteTarget { stage_id: stage.map(Into::into), scope };
+    let input = UserInput { target, ..input("Be brief.", ChatMode::Steering) };
+    match world.facade.answer(input, RouterSink::none(), token()).await {
+        Ok(_) => None,
+        Err(RouterError::CannotSteer(refusal)) => {
+            assert!(world.notes().await.is_empty(), "nothing is stored");
+            Some(refusal)
+        }
+        Err(other) => panic!("{other}"),
+    }
+}
+
+#[tokio::test]
+async fn a_note_that_no_stage_would_follow_is_refused_with_the_reason() {
+    use NoteScope::{Onward, Run, Stage};
+    use SteeringRefusal::{AsksNoModel, NoneLeft, StageSkipped};
+    let kinds = [
+        ("read", StageKind::Read),
+        ("draft", StageKind::Generate),
+        ("save", StageKind::Write),
+        ("send", StageKind::Command),
+    ];
+    let plan: Vec<StagePlan> = kinds
+        .iter()
+        .map(|(id, kind)| StagePlan {
+            id: (*id).into(),
+            title: id.to_uppercase(),
+            kind: *kind,
+            needs: None,
+        })
+        .collect();
+    let start = vec![
+        created(true),
+        WorkflowStarted {
+            workflow: "notes".into(),
+            stages: plan,
+            first_stage: Some("read".into()),
+        }
+        .into(),
+    ];
+    let drafted = [
+        start.clone(),
+        vec![stage_completed("read", Some("draft")), stage_completed("draft", Some("save"))],
+    ]
+    .concat();
+    let skip = correx_events::StageSkipped {
+        stage_id: "draft".into(),
+        reason: "x".into(),
+        next_stage: Some("save".into()),
+    };
+    let skipped =
+        [start.clone(), vec![stage_completed("read", Some("draft")), skip.into()]].concat();
+    let again = WorkflowRerun {
+        from_stage: "draft".into(),
+        stages: vec!["draft".into(), "save".into(), "send".into()],
+    };
+    let again = [drafted.clone(), vec![completed(), again.into()]].concat();
+    for (events, stage, scope, expected) in [
+        (&start, None, Stage, Some(AsksNoModel("READ".into()))),
+        (&start, None, Onward, None),
+        (&start, Some("save"), Stage, Some(AsksNoModel("SAVE".into()))),
+        (&start, Some("save"), Onward, Some(NoneLeft)),
+        (&start, None, Run, None),
+        (&drafted, None, Onward, Some(NoneLeft)),
+        (&drafted, None, Run, Some(NoneLeft)),
+        (&skipped, Some("draft"), Stage, Some(StageSkipped("DRAFT".into()))),
+        (&skipped, None, Onward, Some(NoneLeft)),
+        (&again, None, Onward, None),
+        (&again, Some("draft"), Stage, None),
+    ] {
+        let found = refusal(events.clone(), stage, scope).await;
+        assert_eq!(found, expected, "{stage:?} {scope:?}");
+    }
+}
+
 #[tokio::test]
 async fn notes_share_one_allowance() {
     let config = RouterConfig { note_allowance: 5, ..RouterConfig::default() };

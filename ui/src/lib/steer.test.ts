@@ -52,6 +52,17 @@ it('can aim at a later stage by name, never at one that is over', () => {
   ]);
 });
 
+it('offers no stage that asks no model, and says when none is left', () => {
+  const reading = aStage('read', { kind: 'read', status: 'running', attempt: 1 });
+  const stages = [reading, aStage('draft'), aStage('save', { kind: 'write' })];
+  const labels = targetGroups(aRun({ stages, current_stage: 'read' })).flatMap((group) =>
+    group.choices.map((each) => each.label),
+  );
+  expect(labels).toEqual(['from Read on', 'the whole run', 'from Draft on', 'Draft only']);
+  const late = aRun({ stages: [aStage('save', { kind: 'write', status: 'running' })] });
+  expect(steerRefusal(open({ run: late }))).toMatch(/asks a model/);
+});
+
 it('falls back to the default when the chosen stage is over', () => {
   expect(chosenTarget(targetGroups(run), 'stage:extract')?.key).toBe('onward');
 });

@@ -8,6 +8,8 @@ export function steerRefusal(session: OpenSession | null): string | null {
   const run = session?.view.run;
   if (!run) return 'This is a plain chat: there is no run to change.';
   if (hasEnded(run.status)) return 'The run has ended: a note can no longer act.';
+  if (run.stages.length > 0 && !run.stages.some((stage) => isAhead(stage) && follows(stage)))
+    return 'No stage that is still to run asks a model: a note would change nothing.';
   return null;
 }
 
@@ -30,7 +32,8 @@ export const DEFAULT_TARGET_KEY = 'onward';
 /** What a note can be aimed at. The first choice of the first group is the default. */
 export function targetGroups(run: RunView): TargetGroup[] {
   const current = run.stages.find((stage) => stage.stage_id === run.current_stage);
-  const name = current ? current.title : (run.stages.find(isAhead)?.title ?? 'the current stage');
+  const first = current ?? run.stages.find(isAhead);
+  const name = first?.title ?? 'the current stage';
   // A note for a stage that asks no model would have nothing to act on.
   const ahead = run.stages.filter(
     (stage) =>
@@ -45,7 +48,15 @@ export function targetGroups(run: RunView): TargetGroup[] {
           label: `from ${name} on`,
           target: { stage_id: null, scope: 'onward' },
         },
-        { key: 'stage', label: `${name} only`, target: { stage_id: null, scope: 'stage' } },
+        ...(first && !follows(first)
+          ? []
+          : [
+              {
+                key: 'stage',
+                label: `${name} only`,
+                target: { stage_id: null, scope: 'stage' } as const,
+              },
+            ]),
         { key: 'run', label: 'the whole run', target: { stage_id: null, scope: 'run' } },
       ],
     },
@@ -74,6 +85,11 @@ export function targetGroups(run: RunView): TargetGroup[] {
 export function chosenTarget(groups: readonly TargetGroup[], key: string): TargetChoice | null {
   const choices = groups.flatMap((group) => group.choices);
   return choices.find((choice) => choice.key === key) ?? choices[0] ?? null;
+}
+
+/** Whether a note does anything there: a model is asked, or a person sees it. */
+function follows(stage: StageView): boolean {
+  return stage.kind === 'approve' || MODEL_KINDS.has(stage.kind);
 }
 
 function isAhead(stage: StageView): boolean {
