@@ -9,7 +9,7 @@ use correx_events::{BlobHash, EventPayload, NoteId, PieceRef, StageId, StageStar
 use correx_inference::{
     FinishReason, GenerationConfig, InferenceCancellationToken, InferenceError, InferenceProvider,
     InferenceRequest, InferenceResponse, ModelCapability, ResponseFormat, RouteRequest,
-    RoutingError,
+    RoutingError, StreamSink,
 };
 use correx_sessions::{DraftReason, DraftRecord, RunState, WorkflowStatus};
 
@@ -33,6 +33,8 @@ pub(super) struct Attempt<'a> {
     pub(super) generation: GenerationConfig,
     /// The piece that it is about, in a stage that goes piece by piece.
     pub(super) piece: Option<&'a Work>,
+    /// Whether it is a question about an answer, put by [`Runner::judged`].
+    pub(super) judges: bool,
 }
 
 impl Attempt<'_> {
@@ -86,7 +88,10 @@ impl Runner {
         }
         loop {
             let generation = self.generation(stage, step, None);
-            match self.attempt(&Attempt { stage, step, number, generation, piece: None }).await? {
+            match self
+                .attempt(&Attempt { stage, step, number, generation, piece: None, judges: false })
+                .await?
+            {
                 Next::Again => number = number.saturating_add(1),
                 Next::Decide | Next::Onward => return Ok(()),
             }
@@ -122,13 +127,20 @@ impl Runner {
                 return Ok(Next::Decide);
             }
         };
-        let pack = match self.assemble(attempt, provider.as_ref()).await? {
+        let values = self.values().await?;
+        let own = attempt.piece.map(|work| work.own.clone()).unwrap_or_default();
+        let values = Arc::new(TemplateValues { own, ..values });
+        let pack = match self.assemble(attempt, values, provider.as_ref()).await? {
             None => return Ok(Next::Decide),
             Some(Ok(pack)) => pack,
             Some(Err(error)) => return self.fail(attempt, error.to_string()).await,
         };
         let shown = pack.prompt.ids.clone();
         let reply = match self.infer(attempt, provider.as_ref(), pack).await? {
+            Ok(reply) => self.judged(attempt, provider.as_ref(), reply).await?,
+            failed => failed,
+        };
+        let reply = match reply {
             Err(error) if self.is_in_vain(attempt) => {
                 tracing::debug!(%error, "an unwanted model call failed");
                 None
@@ -187,14 +199,12 @@ impl Runner {
 
     /// Builds the prompt and records it together with the notes in it; again whenever a note was
     /// given or taken back meanwhile. `None` when the run is paused or has ended.
-    async fn assemble(
+    pub(super) async fn assemble(
         &mut self,
         attempt: &Attempt<'_>,
+        values: Arc<TemplateValues>,
         provider: &dyn InferenceProvider,
     ) -> Result<Option<Result<ContextPack, StageContextError>>, Stall> {
-        let values = self.values().await?;
-        let own = attempt.piece.map(|work| work.own.clone()).unwrap_or_default();
-        let values = Arc::new(TemplateValues { own, ..values });
         let limits = AttemptLimits {
             token_budget: self.config.stage_token_budget,
             context_window: provider.context_window(),
@@ -202,9 +212,11 @@ impl Runner {
         };
         while self.log.state.status == WorkflowStatus::Running {
             let state = &self.log.state;
+            // A judge is asked what the workflow asks, whatever the person wants of the answer.
             let notes: Vec<(NoteId, String)> = state
                 .notes
                 .acting_on(&attempt.stage.id, &state.order())
+                .filter(|_| !attempt.judges)
                 .map(|record| (record.note.note_id.clone(), record.note.content.clone()))
                 .collect();
             let pack = match self.pack(attempt, &values, &notes, limits, provider).await? {
@@ -213,10 +225,8 @@ impl Runner {
             };
             let id = &attempt.stage.id;
             let blobs = self.deps.blobs.as_ref();
-            let mut payloads = vec![
-                record::context(blobs, &self.log.session, id, attempt.number, attempt.at(), &pack)
-                    .await?,
-            ];
+            let mut payloads =
+                vec![record::context(blobs, &self.log.session, attempt, &pack).await?];
             // Once for an attempt, however many pieces it is shown with.
             let new = notes.iter().filter(|(note, _)| {
                 let record = self.log.state.notes.get(note);
@@ -241,8 +251,10 @@ impl Runner {
     ) -> Result<Result<ContextPack, StageContextError>, Stall> {
         let (session, stage) = (self.log.session.clone(), attempt.stage.id.clone());
         let (step, number) = (attempt.step.clone(), attempt.number);
-        let refused: Vec<String> =
-            refusals(&self.log.state, &stage, attempt.at()).map(ToOwned::to_owned).collect();
+        let refused: Vec<String> = refusals(&self.log.state, &stage, attempt.at())
+            .filter(|_| !attempt.judges)
+            .map(ToOwned::to_owned)
+            .collect();
         let (values, notes) = (values.clone(), notes.to_vec());
         let thinking = self.material.workflow.thinking_for(attempt.step, self.config.thinking);
         let encoder = provider.encoder_for(thinking);
@@ -264,7 +276,7 @@ impl Runner {
     }
 
     /// Calls the model, and stops it as soon as the log says that the reply is not wanted.
-    async fn infer(
+    pub(super) async fn infer(
         &mut self,
         attempt: &Attempt<'_>,
         provider: &dyn InferenceProvider,
@@ -283,7 +295,14 @@ impl Runner {
             text: String::new(),
             piece: attempt.at(),
         };
-        self.deps.progress.progress(begin.clone());
+        let sink = match attempt.judges {
+            // What is shown stays the answer that is judged.
+            true => StreamSink::none(),
+            false => {
+                self.deps.progress.progress(begin.clone());
+                stream_to(self.deps.progress.clone(), begin)
+            }
+        };
         let prompt_tokens = pack.prompt.total();
         let shown = documents(&pack);
         let request = InferenceRequest {
@@ -295,7 +314,6 @@ impl Runner {
         let cancel = self.stop.child();
         // Also when this task is dropped or fails: nobody waits for the reply then.
         let _on_every_way_out = CancelOnDrop(cancel.clone());
-        let sink = stream_to(self.deps.progress.clone(), begin);
         let inference = provider.infer(request, cancel.clone(), sink);
         tokio::pin!(inference);
         let timeout = attempt.stage.timeout.unwrap_or(FOREVER);
@@ -348,7 +366,7 @@ impl Runner {
     }
 
     /// Whether the reply is not wanted any more.
-    fn is_in_vain(&self, attempt: &Attempt<'_>) -> bool {
+    pub(super) fn is_in_vain(&self, attempt: &Attempt<'_>) -> bool {
         self.log.state.status != WorkflowStatus::Running
             || !unseen(&self.log.state, attempt).is_empty()
     }
@@ -415,8 +433,8 @@ pub(super) fn refusals<'a>(
 
 /// What a model must be able to do for a stage.
 pub(super) fn required(step: &Step) -> &'static [ModelCapability] {
-    let is_held =
-        matches!(step, Step::Choose(_)) || step.call().is_some_and(|call| call.schema.is_some());
+    let is_held = matches!(step, Step::Choose(_))
+        || step.call().is_some_and(|call| call.schema.is_some() || !call.judges.is_empty());
     match is_held {
         true => &[ModelCapability::Chat, ModelCapability::Constrained],
         false => &[ModelCapability::Chat],

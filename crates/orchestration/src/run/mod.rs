@@ -23,6 +23,7 @@ mod finish;
 mod guard;
 mod log;
 mod material;
+mod opinion;
 pub mod orchestrator;
 mod outcome;
 mod outside;

@@ -177,7 +177,8 @@ impl Runner {
                 continue;
             };
             let generation = self.generation(stage, step, Some(work.at));
-            let attempt = Attempt { stage, step, number, generation, piece: Some(&work) };
+            let attempt =
+                Attempt { stage, step, number, generation, piece: Some(&work), judges: false };
             match self.attempt(&attempt).await? {
                 Next::Onward => {}
                 Next::Decide => return Ok(()),

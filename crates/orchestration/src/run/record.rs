@@ -3,7 +3,7 @@
 use correx_context::ContextPack;
 use correx_events::{
     BlobError, BlobHash, BlobStore, ContextAssembled, ContextEntryRecord, EntryFate, EventPayload,
-    InferenceCompleted, NoteId, PieceRef, SessionId, StageId, SteeringNoteApplied,
+    InferenceCompleted, NoteId, SessionId, StageId, SteeringNoteApplied,
 };
 use correx_inference::{FinishReason, InferenceResponse, ModelDescription};
 
@@ -13,9 +13,7 @@ use super::attempt::Attempt;
 pub(super) async fn context(
     blobs: &dyn BlobStore,
     session: &SessionId,
-    stage: &StageId,
-    attempt: u32,
-    piece: Option<PieceRef>,
+    attempt: &Attempt<'_>,
     pack: &ContextPack,
 ) -> Result<EventPayload, BlobError> {
     let kept = pack.entries().map(|entry| (entry, EntryFate::Kept));
@@ -35,15 +33,15 @@ pub(super) async fn context(
     }
     let ids = pack.prompt.ids.iter().flat_map(|id| id.to_le_bytes()).collect();
     let assembled = ContextAssembled {
-        stage_id: stage.clone(),
-        attempt,
+        stage_id: attempt.stage.id.clone(),
+        attempt: attempt.number,
         entries,
         template_tokens: pack.prompt.template_tokens as u64,
         prompt_tokens: pack.prompt.total() as u64,
         budget_limit: pack.budget_limit as u64,
         prompt_ids: blobs.put(session, ids).await?,
-        judges: false,
-        piece,
+        judges: attempt.judges,
+        piece: attempt.at(),
     };
     Ok(assembled.into())
 }
@@ -87,7 +85,7 @@ pub(super) fn inference(
             FinishReason::Cancelled => "cancelled",
         }
         .to_owned(),
-        judges: false,
+        judges: attempt.judges,
         piece: attempt.at(),
     }
     .into()

@@ -25,6 +25,7 @@ pub(super) const CHECK: &[&str] = &[
     "format",
     "columns",
     "schema",
+    "judge",
 ];
 const FORMS: &[&str] = &["markdown", "json", "csv"];
 
@@ -86,6 +87,22 @@ pub(super) fn checks(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Vec<Outp
     checks.extend(form(reading, fields));
     checks.extend(schema(reading, fields));
     checks
+}
+
+/// Questions to the model about the answer, shown as they are.
+pub(super) fn judges(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Vec<String> {
+    let mut questions = Vec::new();
+    for text in fields.texts(reading, "judge") {
+        match text.value.trim() {
+            "" => {
+                let allowed = "a question, or a list of them";
+                let problem = WorkflowProblem::OutOfRange { key: "judge".to_owned(), allowed };
+                reading.report(&text.span, problem);
+            }
+            question => questions.push(question.to_owned()),
+        }
+    }
+    questions
 }
 
 fn language(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<OutputCheck> {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use correx_events::{ArtifactName, InputKind, StageId};
 use toml::de::{DeTable, DeValue};
 
-use super::checks::{CHECK, checks};
+use super::checks::{CHECK, checks, judges};
 use super::names::{ID_RULE, NAME_RULE, Names, check_name, is_id, is_name, unknown_word};
 use super::outside::{COMMAND, READ, WRITE};
 use super::problem::{WorkflowErrors, WorkflowProblem};
@@ -326,9 +326,9 @@ fn generate(
         (_, None) => "text/markdown",
     };
     let retries = fields.whole(reading, "retries", (0, 20), "between 0 and 20");
-    let mut checks = fields
+    let (mut checks, judges) = fields
         .table(reading, "check", "[stage.check]", CHECK)
-        .map(|fields| checks(reading, &fields))
+        .map(|fields| (checks(reading, &fields), judges(reading, &fields)))
         .unwrap_or_default();
     // Not every engine can hold an answer to a schema.
     let schema = schema.map(|(schema, checked)| {
@@ -345,6 +345,7 @@ fn generate(
         sampling,
         retries: retries.and_then(|n| u32::try_from(n).ok()).unwrap_or(DEFAULT_RETRIES),
         checks,
+        judges,
     })
 }
 

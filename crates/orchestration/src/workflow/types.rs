@@ -229,6 +229,8 @@ pub struct GenerateStep {
     pub retries: u32,
     /// What its output must satisfy; of a `map` or `reduce`, each single result.
     pub checks: Vec<OutputCheck>,
+    /// Questions about an output that every check has passed, which the model must answer with yes.
+    pub judges: Vec<String>,
 }
 
 /// A prompt over each piece of something long.

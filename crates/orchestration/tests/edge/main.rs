@@ -7,6 +7,7 @@ mod context;
 mod examples;
 mod inputs;
 mod interleavings;
+mod judges;
 mod kinds;
 mod languages;
 #[cfg(unix)]
