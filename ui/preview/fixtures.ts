@@ -124,6 +124,10 @@ export const examples: WorkflowView[] = [
         required: true,
         sample:
           'Monday, launch meeting. Present: Mira, Jonas, Ada.\n- import of old projects needs 2 more weeks -> launch 3 July\n- Mira: help pages\n- Jonas: price list, changes same day\n- who writes to the customers promised June?',
+        default: null,
+        choices: [],
+        min: null,
+        max: null,
       },
     ],
     stages: [
@@ -144,6 +148,10 @@ export const examples: WorkflowView[] = [
         description: 'A text or Markdown file.',
         required: true,
         sample: null,
+        default: null,
+        choices: [],
+        min: null,
+        max: null,
       },
     ],
     stages: [

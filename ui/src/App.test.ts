@@ -437,3 +437,61 @@ it('shows HTML in titles as text', async () => {
   expect(screen.getAllByText(title).length).toBeGreaterThan(0);
   expect(document.querySelector('img')).toBeNull();
 });
+
+it('offers a choice as a list and a number with its range, with their defaults', async () => {
+  const session = aSession();
+  const input = {
+    description: '',
+    required: true,
+    sample: null,
+    default: null,
+    choices: [],
+    min: null,
+    max: null,
+  };
+  const { transport, sent } = engine(session, {
+    get_overview: () => ({
+      type: 'overview',
+      sessions: [session.summary],
+      model: MODEL,
+      examples: [
+        {
+          example: 'letter',
+          name: 'Letter',
+          description: 'Writes a letter.',
+          inputs: [
+            { ...input, name: 'tone', kind: 'choice', choices: ['plain', 'warm'], default: 'warm' },
+            { ...input, name: 'lines', kind: 'number', min: 1, max: 20 },
+          ],
+          stages: [{ stage_id: 'write', title: 'Write', kind: 'generate' }],
+        },
+      ],
+      data_dir: '/data',
+      version: '0',
+    }),
+    create_session: () => ({ type: 'session', ...session }),
+  });
+  render(App, { transport });
+  await fireEvent.click(await screen.findByTestId('new-session'));
+
+  const tone = await screen.findByTestId('input-choice');
+  expect((tone as HTMLSelectElement).value).toBe('warm');
+  expect(within(tone).getAllByRole('option', { hidden: true })).toHaveLength(2);
+  await fireEvent.change(tone, { target: { value: 'plain' } });
+  const lines = screen.getByTestId('input-number');
+  expect(lines.getAttribute('min')).toBe('1');
+  expect(lines.getAttribute('max')).toBe('20');
+  const create = screen.getByTestId('create-session') as HTMLButtonElement;
+  expect(create.disabled).toBe(true);
+  await fireEvent.input(lines, { target: { value: '7' } });
+  expect(create.disabled).toBe(false);
+  await fireEvent.click(create);
+
+  await waitFor(() => expect(sent('create_session')).toHaveLength(1));
+  expect(sent('create_session')[0]).toMatchObject({
+    inputs: [
+      { kind: 'text', name: 'tone', text: 'plain' },
+      { kind: 'text', name: 'lines', text: '7' },
+    ],
+  });
+});

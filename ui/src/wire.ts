@@ -498,7 +498,7 @@ export type InputSpecView = {
  */
 name: string, 
 /**
- * `text`, `file` or `folder`.
+ * `text`, `file`, `folder`, `choice` or `number`.
  */
 kind: string, 
 /**
@@ -512,7 +512,23 @@ required: boolean,
 /**
  * A text to try it with, when it is an example.
  */
-sample: string | null, };
+sample: string | null, 
+/**
+ * What it is when it is not given.
+ */
+default: string | null, 
+/**
+ * Of a choice: the texts of which one is given.
+ */
+choices: Array<string>, 
+/**
+ * Of a number: the least.
+ */
+min: number | null, 
+/**
+ * Of a number: the most.
+ */
+max: number | null, };
 
 export type InputValue = { "kind": "text", 
 /**

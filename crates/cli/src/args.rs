@@ -68,6 +68,8 @@ pub enum Command {
     Artifacts(ArtifactsArgs),
     /// Delete everything about a session
     Delete(SessionArg),
+    /// Begin a workflow of your own from an example; without a name, list the examples
+    New(NewArgs),
     /// Work with workflow files
     #[command(subcommand)]
     Workflow(WorkflowCommand),
@@ -81,7 +83,7 @@ pub enum Command {
 /// `correx run`.
 #[derive(Debug, Args)]
 pub struct RunArgs {
-    /// A workflow file, or the name of an example (meeting-notes, brief)
+    /// A workflow file, or the name of an example (`correx new` lists them)
     pub workflow: String,
     /// An input from a file or folder; without a name it is for the only input, or the first file or folder
     #[arg(long, value_name = "[NAME=]FILE")]
@@ -194,6 +196,16 @@ pub struct ArtifactsArgs {
     pub out: Option<PathBuf>,
 }
 
+/// `correx new`.
+#[derive(Debug, Args)]
+pub struct NewArgs {
+    /// The example to copy
+    pub example: Option<String>,
+    /// A new folder for it and its sample inputs, or a new `.toml` file for the workflow alone;
+    /// a folder of the example's name unless it is given. Nothing is overwritten
+    pub place: Option<PathBuf>,
+}
+
 /// `correx workflow`.
 #[derive(Debug, Subcommand)]
 pub enum WorkflowCommand {
@@ -202,6 +214,8 @@ pub enum WorkflowCommand {
         /// A workflow file, or the name of an example
         workflow: String,
     },
+    /// Print the JSON Schema of workflow files, by which editors complete and check them
+    Schema,
 }
 
 /// `correx model`.

@@ -19,6 +19,7 @@ pub mod display;
 pub mod inspect;
 pub mod library;
 pub mod model;
+pub mod new;
 pub mod outcome;
 pub mod output;
 pub mod run;
@@ -66,6 +67,8 @@ fn start(cli: Cli, output: &Output) -> Outcome {
         Command::Model(command) if command.is_on_file() => {
             model::on_file(command, &cli.common, output)
         }
+        Command::Workflow(WorkflowCommand::Schema) => sessions::schema(output),
+        Command::New(args) => new::begin(args, output),
         command => {
             let runtime = tokio::runtime::Runtime::new().map_err(internal)?;
             let outcome = runtime.block_on(connected(command, &cli.common, output.clone()));
@@ -98,6 +101,8 @@ async fn connected(command: Command, common: &Common, output: Output) -> Outcome
         Command::Workflow(WorkflowCommand::Check { workflow }) => {
             sessions::check(&connection, &workflow).await
         }
+        Command::Workflow(WorkflowCommand::Schema) => sessions::schema(&connection.output),
+        Command::New(args) => new::begin(args, &connection.output),
         Command::Model(ModelCommand::List) => library::list(&connection).await,
         Command::Model(ModelCommand::Find) => library::find(&connection).await,
         Command::Model(ModelCommand::Download(args)) => library::download(&connection, args).await,
@@ -127,6 +132,7 @@ fn loading(command: &Command) -> Loading {
         | Command::Artifacts(_)
         | Command::Delete(_)
         | Command::Workflow(_)
+        | Command::New(_)
         | Command::Model(_) => Loading::WhenNeeded,
     }
 }

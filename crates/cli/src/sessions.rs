@@ -1,4 +1,4 @@
-//! `correx sessions`, `events`, `delete`; `workflow check`.
+//! `correx sessions`, `events`, `delete`; `workflow check` and `schema`.
 
 use correx_protocol::{
     ClientMessage, ServerMessage, SessionSummary, WaitReason, WorkflowStatus, WorkflowView,
@@ -8,7 +8,7 @@ use crate::args::EventsArgs;
 use crate::choice;
 use crate::connection::Connection;
 use crate::outcome::{Ending, Outcome, unexpected};
-use crate::output::{Format, Look, safe};
+use crate::output::{Format, Look, Output, safe};
 
 /// Lists the sessions, the last changed first.
 pub async fn list(connection: &Connection) -> Outcome {
@@ -79,6 +79,16 @@ pub async fn check(connection: &Connection, typed: &str) -> Outcome {
     } else {
         output.say(&output.paint("no mistakes", Look::Good));
         output.result(&described(&view));
+    }
+    Ok(Ending::Done)
+}
+
+/// Prints the JSON Schema of workflow files: for people on many lines, with `--json` on one.
+pub fn schema(output: &Output) -> Outcome {
+    let schema = correx_infrastructure::workflow_schema();
+    match output.format() {
+        Format::Json => output.object(&schema),
+        Format::Text => output.verbatim(&format!("{schema:#}")),
     }
     Ok(Ending::Done)
 }

@@ -96,6 +96,44 @@ fn an_example_can_be_checked_by_its_name() {
 }
 
 #[test]
+fn the_schema_of_workflow_files_is_printed_and_makes_no_data_directory() {
+    let dir = tempfile::tempdir().unwrap();
+    let data = dir.path().join("data");
+    for args in [&["workflow", "schema"][..], &["workflow", "schema", "--json"]] {
+        let output = correx(&data, args);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        let schema: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert!(schema["properties"]["stage"]["items"]["oneOf"].is_array(), "{schema}");
+    }
+    assert!(!data.exists());
+}
+
+#[test]
+fn a_workflow_of_ones_own_begins_with_an_example_and_overwrites_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let listed = correx(dir.path(), &["new", "--json"]);
+    let names: Vec<Value> =
+        text(&listed.stdout).lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert!(names.len() >= 7, "{names:?}");
+    for example in names {
+        let name = example["name"].as_str().unwrap();
+        let place = dir.path().join(name);
+        let place = place.to_str().unwrap();
+        let made = correx(dir.path(), &["new", name, place]);
+        assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+        let workflow = text(&made.stdout).trim().to_owned();
+        let checked = correx(dir.path(), &["workflow", "check", &workflow]);
+        assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+        let (error, code) = json_error(&correx(dir.path(), &["new", name, place, "--json"]));
+        assert_eq!(code, Some(1), "{error}");
+        assert!(error["message"].as_str().unwrap().contains("already"), "{error}");
+    }
+    let unknown = correx(dir.path(), &["new", "nothing"]);
+    assert_eq!(unknown.status.code(), Some(1));
+    assert!(text(&unknown.stderr).contains("meeting-notes"), "{}", text(&unknown.stderr));
+}
+
+#[test]
 fn a_missing_model_ends_with_one_and_loses_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let (error, code) = json_error(&correx(dir.path(), &["run", "meeting-notes", "--json"]));

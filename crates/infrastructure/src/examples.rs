@@ -1,35 +1,82 @@
-//! The workflows that Correx brings, with the texts to try them on.
+//! The workflows that Correx brings, with the files to try them on.
 
 use std::collections::BTreeMap;
+use std::fs::{self, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use correx_orchestration::{Workflow, WorkflowErrors};
 use correx_protocol::WorkflowView;
+use thiserror::Error;
 
 use crate::view;
 
 struct Example {
     name: &'static str,
     source: &'static str,
-    /// File names beside the workflow file, and their texts.
+    /// The files beside the workflow file, by their paths from there, and their texts.
     samples: &'static [(&'static str, &'static str)],
 }
 
+macro_rules! example {
+    ($name:literal, $($sample:literal),+) => {
+        Example {
+            name: $name,
+            source: include_str!(concat!("../../../examples/", $name, "/workflow.toml")),
+            samples: &[$((
+                $sample,
+                include_str!(concat!("../../../examples/", $name, "/", $sample)),
+            )),+],
+        }
+    };
+}
+
 const EXAMPLES: &[Example] = &[
-    Example {
-        name: "meeting-notes",
-        source: include_str!("../../../examples/meeting-notes/workflow.toml"),
-        samples: &[("notes.txt", include_str!("../../../examples/meeting-notes/notes.txt"))],
-    },
-    Example {
-        name: "brief",
-        source: include_str!("../../../examples/brief/workflow.toml"),
-        samples: &[("report.txt", include_str!("../../../examples/brief/report.txt"))],
-    },
+    example!("meeting-notes", "notes.txt"),
+    example!("brief", "report.txt"),
+    example!("csv-findings", "visitors.csv"),
+    example!("email-triage", "mail.txt"),
+    example!("code-review", "change.diff"),
+    example!("translation", "text.txt", "glossary.csv"),
+    example!(
+        "notes-index",
+        "notes/garden.md",
+        "notes/heating.md",
+        "notes/opening-hours.md",
+        "notes/reading-club.md"
+    ),
 ];
+
+/// The file that a workflow has in the folder of its example.
+const WORKFLOW: &str = "workflow.toml";
+
+/// Why an example was not copied. Nothing that was there before is changed.
+#[derive(Debug, Error)]
+pub enum CopyError {
+    /// No example has the name.
+    #[error("there is no example \"{name}\"; there are: {known}")]
+    Unknown {
+        /// The name.
+        name: String,
+        /// The names there are.
+        known: String,
+    },
+    /// Something is there already.
+    #[error("{0} is there already, and nothing is overwritten; give another place")]
+    Exists(PathBuf),
+    /// The system refused.
+    #[error("{path} could not be written: {error}")]
+    Unwritable {
+        /// What was to be written.
+        path: PathBuf,
+        /// What the system said.
+        error: io::Error,
+    },
+}
 
 /// The source text of an example.
 pub fn source(name: &str) -> Option<&'static str> {
-    EXAMPLES.iter().find(|example| example.name == name).map(|example| example.source)
+    find(name).map(|example| example.source)
 }
 
 /// The names of all examples.
@@ -44,7 +91,48 @@ pub fn all() -> Result<Vec<WorkflowView>, WorkflowErrors> {
 
 /// One example, described, with its sample texts.
 pub fn one(name: &str) -> Option<Result<WorkflowView, WorkflowErrors>> {
-    EXAMPLES.iter().find(|example| example.name == name).map(describe)
+    find(name).map(describe)
+}
+
+/// Copies an example to `place`: a `.toml` file for the workflow alone, else a folder for the
+/// workflow and its samples. Returns the workflow file. Overwrites nothing.
+pub fn copy(name: &str, place: &Path) -> Result<PathBuf, CopyError> {
+    let Some(example) = find(name) else {
+        let known = names().collect::<Vec<_>>().join(", ");
+        return Err(CopyError::Unknown { name: name.to_owned(), known });
+    };
+    if place.extension().is_some_and(|extension| extension == "toml") {
+        create(place, example.source)?;
+        return Ok(place.to_owned());
+    }
+    let workflow = place.join(WORKFLOW);
+    let files = [(WORKFLOW, example.source)];
+    let files = files.iter().chain(example.samples);
+    let files: Vec<(PathBuf, &str)> = files.map(|(path, text)| (place.join(path), *text)).collect();
+    // Before the first is written, so that no half copy is left.
+    if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
+        return Err(CopyError::Exists(path.clone()));
+    }
+    for (path, text) in files {
+        create(&path, text)?;
+    }
+    Ok(workflow)
+}
+
+fn create(path: &Path, text: &str) -> Result<(), CopyError> {
+    let failed = |error: io::Error| match error.kind() {
+        io::ErrorKind::AlreadyExists => CopyError::Exists(path.to_owned()),
+        _ => CopyError::Unwritable { path: path.to_owned(), error },
+    };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(failed)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
+}
+
+fn find(name: &str) -> Option<&'static Example> {
+    EXAMPLES.iter().find(|example| example.name == name)
 }
 
 fn describe(example: &Example) -> Result<WorkflowView, WorkflowErrors> {
@@ -72,8 +160,47 @@ mod tests {
         for example in examples {
             assert!(example.stages.len() >= 3, "{}", example.name);
             for input in example.inputs.iter().filter(|input| input.required) {
-                assert!(input.sample.is_some(), "{}: {}", example.name, input.name);
+                // A folder is copied, and then named.
+                let can_be_tried = input.sample.is_some() || input.kind == "folder";
+                assert!(can_be_tried, "{}: {}", example.name, input.name);
             }
         }
+    }
+
+    #[test]
+    fn every_file_of_every_example_is_copied_and_nothing_is_overwritten() {
+        let dir = tempfile::tempdir().unwrap();
+        for example in EXAMPLES {
+            let folder = dir.path().join(example.name);
+            let workflow = copy(example.name, &folder).unwrap();
+            assert_eq!(fs::read_to_string(&workflow).unwrap(), example.source);
+            for (path, text) in example.samples {
+                assert_eq!(fs::read_to_string(folder.join(path)).unwrap(), *text);
+            }
+            // What is copied is all that the folder of the example holds.
+            let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+            let count = |folder: &Path| walk(folder);
+            assert_eq!(count(&folder), count(&root.join(example.name)));
+
+            fs::write(&workflow, "mine").unwrap();
+            let again = copy(example.name, &folder);
+            assert!(matches!(again, Err(CopyError::Exists(_))), "{again:?}");
+            assert_eq!(fs::read_to_string(&workflow).unwrap(), "mine");
+        }
+        // One sample that is there keeps all the others away.
+        let folder = dir.path().join("half");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("notes.txt"), "mine").unwrap();
+        assert!(matches!(copy("meeting-notes", &folder), Err(CopyError::Exists(_))));
+        assert_eq!(walk(&folder), 1);
+        let file = dir.path().join("new/one.toml");
+        assert_eq!(copy("brief", &file).unwrap(), file);
+        assert!(matches!(copy("brief", &file), Err(CopyError::Exists(_))));
+        assert!(matches!(copy("nothing", &file), Err(CopyError::Unknown { .. })));
+    }
+
+    fn walk(folder: &Path) -> usize {
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        entries.map(|entry| if entry.path().is_dir() { walk(&entry.path()) } else { 1 }).sum()
     }
 }

@@ -33,6 +33,7 @@ pub mod view;
 
 pub use app::{App, AppParts};
 pub use correx_models as models;
+pub use correx_orchestration::workflow::workflow_schema;
 pub use engine::{Engine, Loading, ModelManager};
 pub use facade::{RouterSurroundings, create_router_facade};
 pub use holdings::Holdings;

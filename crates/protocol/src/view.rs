@@ -519,7 +519,7 @@ pub struct WorkflowView {
 pub struct InputSpecView {
     /// Its name.
     pub name: String,
-    /// `text`, `file` or `folder`.
+    /// `text`, `file`, `folder`, `choice` or `number`.
     pub kind: String,
     /// What to give.
     pub description: String,
@@ -527,6 +527,14 @@ pub struct InputSpecView {
     pub required: bool,
     /// A text to try it with, when it is an example.
     pub sample: Option<String>,
+    /// What it is when it is not given.
+    pub default: Option<String>,
+    /// Of a choice: the texts of which one is given.
+    pub choices: Vec<String>,
+    /// Of a number: the least.
+    pub min: Option<f64>,
+    /// Of a number: the most.
+    pub max: Option<f64>,
 }
 
 /// A stage that a workflow declares.

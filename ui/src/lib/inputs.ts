@@ -3,18 +3,21 @@ import type { InputValue, WorkflowView } from '../wire';
 
 export interface InputDraft {
   readonly name: string;
-  /** `text`, `file` or `folder`, as the workflow declares it. */
+  /** `text`, `file`, `folder`, `choice` or `number`, as the workflow declares it. */
   readonly kind: string;
   readonly description: string;
   readonly required: boolean;
   readonly sample: string | null;
+  readonly choices: readonly string[];
+  readonly min: number | null;
+  readonly max: number | null;
   /** Whether the text or the path is what counts. */
   readonly form: 'text' | 'path';
   readonly text: string;
   readonly path: string;
 }
 
-/** The inputs as they stand before the person writes: samples are filled in. */
+/** The inputs as they stand before the person writes: samples and defaults are filled in. */
 export function emptyInputs(workflow: WorkflowView): InputDraft[] {
   return workflow.inputs.map((input) => ({
     name: input.name,
@@ -22,8 +25,11 @@ export function emptyInputs(workflow: WorkflowView): InputDraft[] {
     description: input.description,
     required: input.required,
     sample: input.sample,
-    form: input.kind === 'text' || input.sample !== null ? 'text' : 'path',
-    text: input.sample ?? '',
+    choices: input.choices,
+    min: input.min,
+    max: input.max,
+    form: isValue(input.kind) || input.sample !== null ? 'text' : 'path',
+    text: input.sample ?? input.default ?? '',
     path: '',
   }));
 }
@@ -42,6 +48,11 @@ export function inputValues(inputs: readonly InputDraft[]): InputValue[] {
         ? { kind: 'text', name: input.name, text: input.text }
         : { kind: 'path', name: input.name, path: input.path.trim() },
     );
+}
+
+/** Whether an input of this kind is a text at first, and no path. */
+function isValue(kind: string): boolean {
+  return kind === 'text' || kind === 'choice' || kind === 'number';
 }
 
 function given(input: InputDraft): string {

@@ -36,6 +36,10 @@ pub fn workflow(
                 description: input.description.clone().unwrap_or_default(),
                 required: input.need == Need::Required && input.default.is_none(),
                 sample: samples.get(&input.name).cloned(),
+                default: input.default.clone(),
+                choices: input.choices.clone(),
+                min: input.min,
+                max: input.max,
             })
             .collect(),
         stages: workflow

@@ -3,9 +3,11 @@
 //! # Layout
 //! - [`OutputCheck`]: one requirement; [`examine`] holds a reply against all of a stage.
 //! - [`wording`]: texts compared as people read them: [`Phrase`], the longest copied run.
+//! - [`facts`]: numbers and names of an answer against those of what was shown.
 //! - [`language`]: which language a text is in, where that is sure.
 //! - [`form`]: Markdown, JSON, CSV; [`schema`]: JSON by a JSON Schema.
 
+pub mod facts;
 pub mod form;
 pub mod language;
 pub mod schema;
@@ -21,6 +23,8 @@ pub use wording::Phrase;
 
 /// What is said to a model at once: more it does not follow.
 const MAX_REQUESTS: usize = 3;
+/// Numbers that are asked for at once.
+const MAX_NUMBERS: usize = 6;
 /// Letters of a pattern or a phrase that are repeated to the model.
 const MAX_LETTERS: usize = 120;
 
@@ -56,6 +60,12 @@ pub enum OutputCheck {
     Language(Language),
     /// At most so many words in a row are from a text that the model was shown.
     MaxCopiedWords(u64),
+    /// Its numbers are all in what the model was shown.
+    KnownNumbers,
+    /// Its names are all in what the model was shown.
+    KnownNames,
+    /// The numbers of what the model was shown are all in it.
+    KeptNumbers,
     /// It is of this form.
     Form(Form),
     /// It is JSON that this schema accepts.
@@ -90,6 +100,9 @@ impl OutputCheck {
             Self::MustNotContain(_) => "must_not_contain",
             Self::Language(_) => "language",
             Self::MaxCopiedWords(_) => "max_copied_words",
+            Self::KnownNumbers => "known_numbers",
+            Self::KnownNames => "known_names",
+            Self::KeptNumbers => "kept_numbers",
             Self::Form(_) => "format",
             Self::Schema(_) => "schema",
         }
@@ -109,8 +122,11 @@ impl OutputCheck {
             | Self::MaxSentences(_)
             | Self::MinLines(_)
             | Self::MaxLines(_) => 2,
-            Self::MustContain(_) | Self::MustMatch(_) => 3,
-            Self::MustNotContain(_) | Self::MustNotMatch(_) => 4,
+            Self::MustContain(_) | Self::MustMatch(_) | Self::KeptNumbers => 3,
+            Self::MustNotContain(_)
+            | Self::MustNotMatch(_)
+            | Self::KnownNumbers
+            | Self::KnownNames => 4,
             Self::MaxCopiedWords(_) => 5,
         }
     }
@@ -124,6 +140,7 @@ impl OutputCheck {
             | Self::MinLines(_)
             | Self::MustContain(_)
             | Self::MustMatch(_)
+            | Self::KeptNumbers
             | Self::Form(_)
             | Self::Schema(_) => false,
             Self::MaxWords(_)
@@ -133,6 +150,8 @@ impl OutputCheck {
             | Self::MustNotMatch(_)
             | Self::MustNotContain(_)
             | Self::Language(_)
+            | Self::KnownNumbers
+            | Self::KnownNames
             | Self::MaxCopiedWords(_) => true,
         }
     }
@@ -179,6 +198,33 @@ impl OutputCheck {
                 let language = language.name();
                 format!("Write in {language}; the last answer was in another language.")
             }),
+            Self::KnownNumbers => {
+                let unknown = facts::unknown_numbers(text, examined.shown);
+                (unknown > 0).then(|| {
+                    let unknown = numbered(unknown, "number");
+                    format!(
+                        "Write only numbers that stand in the text above; the last answer had \
+                         {unknown} from elsewhere."
+                    )
+                })
+            }
+            Self::KnownNames => {
+                let unknown = facts::unknown_names(text, examined.shown);
+                (unknown > 0).then(|| {
+                    let unknown = numbered(unknown, "name");
+                    format!(
+                        "Write only names that stand in the text above; the last answer had \
+                         {unknown} from elsewhere."
+                    )
+                })
+            }
+            Self::KeptNumbers => {
+                let lost = facts::lost_numbers(text, examined.shown);
+                (!lost.is_empty()).then(|| {
+                    let named = lost[..lost.len().min(MAX_NUMBERS)].join("; ");
+                    format!("Write these numbers too: {named}. The last answer left them out.")
+                })
+            }
             Self::MaxCopiedWords(max) => {
                 let copied = wording::longest_copy(text, examined.shown);
                 let max_words = numbered(*max, "word");

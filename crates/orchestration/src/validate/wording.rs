@@ -32,7 +32,7 @@ impl Phrase {
 
 /// The text without what does not matter when it is read: folded case, compatible characters,
 /// plain quotation marks and dashes, single spaces, nothing invisible.
-fn plain(text: &str) -> String {
+pub(super) fn plain(text: &str) -> String {
     let letters = text.nfkc().filter(|letter| !is_invisible(*letter)).map(|letter| match letter {
         '‘' | '’' | '‚' | '‹' | '›' | '`' | '´' => '\'',
         '“' | '”' | '„' | '«' | '»' => '"',

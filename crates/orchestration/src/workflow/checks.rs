@@ -1,33 +1,11 @@
 //! `[stage.check]`: what a stage's output must satisfy.
 
+use super::keys::FORMATS;
 use super::names::unknown_word;
 use super::problem::WorkflowProblem;
 use super::reading::{Fields, Reading, nearest};
 use crate::OutputCheck;
 use crate::validate::{Form, Language, Phrase};
-
-/// The keys that mean something here.
-pub(super) const CHECK: &[&str] = &[
-    "min_words",
-    "max_words",
-    "min_tokens",
-    "max_tokens",
-    "min_sentences",
-    "max_sentences",
-    "min_lines",
-    "max_lines",
-    "must_match",
-    "must_not_match",
-    "must_contain",
-    "must_not_contain",
-    "language",
-    "max_copied_words",
-    "format",
-    "columns",
-    "schema",
-    "judge",
-];
-const FORMS: &[&str] = &["markdown", "json", "csv"];
 
 /// A pair of limits: the keys, and what they make.
 type Limits = (&'static str, &'static str, fn(u64) -> OutputCheck, fn(u64) -> OutputCheck);
@@ -84,6 +62,14 @@ pub(super) fn checks(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Vec<Outp
     checks.extend(language(reading, fields));
     let copied = fields.whole(reading, "max_copied_words", MANY, "between 1 and 1000000");
     checks.extend(copied.map(OutputCheck::MaxCopiedWords));
+    for (key, check) in [
+        ("known_numbers", OutputCheck::KnownNumbers),
+        ("known_names", OutputCheck::KnownNames),
+        ("kept_numbers", OutputCheck::KeptNumbers),
+    ] {
+        let is_wanted = fields.truth(reading, key).unwrap_or(false);
+        checks.extend(is_wanted.then_some(check));
+    }
     checks.extend(form(reading, fields));
     checks.extend(schema(reading, fields));
     checks
@@ -140,7 +126,7 @@ fn form(reading: &mut Reading<'_>, fields: &Fields<'_>) -> Option<OutputCheck> {
                 .then(|| columns.into_iter().map(|column| column.value).collect()),
         },
         _ => {
-            unknown_word(reading, "format", &word, FORMS);
+            unknown_word(reading, "format", &word, FORMATS);
             return None;
         }
     };

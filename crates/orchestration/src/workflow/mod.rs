@@ -4,6 +4,7 @@
 
 mod checks;
 mod condition;
+pub mod keys;
 mod kinds;
 mod names;
 mod outside;
@@ -11,6 +12,7 @@ mod parse;
 mod plan;
 mod problem;
 mod reading;
+mod schema;
 mod scope;
 mod types;
 
@@ -18,6 +20,7 @@ pub(crate) use kinds::is_in;
 
 pub use condition::{Condition, ConditionError};
 pub use problem::{WorkflowError, WorkflowErrors, WorkflowProblem};
+pub use schema::workflow_schema;
 pub use types::{
     Answer, ApproveStep, ChooseStep, CommandStep, DEFAULT_RETRIES, Existing, GenerateStep,
     InputSpec, MapStep, Need, ReadStep, ReduceStep, Sampling, Source, Stage, StageThinking, Step,

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use correx_events::ArtifactName;
 use toml::de::DeValue;
 
+use super::keys::EXISTING;
 use super::kinds::source;
 use super::parse::template;
 use super::problem::WorkflowProblem;
@@ -13,24 +14,8 @@ use super::scope::{OutsideKind, Scope};
 use super::{CommandStep, Existing, ReadStep, Step, WriteStep};
 use crate::Template;
 
-pub(super) const COMMAND: &[&str] = &[
-    "program",
-    "args",
-    "stdin",
-    "cwd",
-    "env",
-    "output",
-    "media_type",
-    "max_output_bytes",
-    "exit_codes",
-    "timeout_seconds",
-];
-pub(super) const WRITE: &[&str] = &["from", "path", "existing"];
-pub(super) const READ: &[&str] = &["paths", "output", "media_type"];
-pub(super) const EXISTING: &[&str] = &["ask", "fail"];
-
 /// The most that a command's output may be limited to: what an artifact may have at all.
-const MOST_OUTPUT: u64 = 64 << 20;
+pub(super) const MOST_OUTPUT: u64 = 64 << 20;
 
 /// What the stage does. `None` only after something was reported.
 pub(super) fn step(

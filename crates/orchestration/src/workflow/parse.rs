@@ -5,9 +5,9 @@ use std::ops::Range;
 use correx_events::{ArtifactName, InputKind, StageId};
 use toml::de::{DeTable, DeValue};
 
-use super::checks::{CHECK, checks, judges};
+use super::checks::{checks, judges};
+use super::keys::{self, CHECK, FILE, INPUT, INPUT_TYPES, SAMPLING};
 use super::names::{ID_RULE, NAME_RULE, Names, check_name, is_id, is_name, unknown_word};
-use super::outside::{COMMAND, READ, WRITE};
 use super::problem::{WorkflowErrors, WorkflowProblem};
 use super::reading::{Fields, Located, Reading, nearest};
 use super::scope::{ModelKind, OutsideKind, RawKind, RawStage, Scope};
@@ -16,31 +16,6 @@ use super::{
     kinds, outside,
 };
 use crate::{OutputCheck, Template};
-
-const TOP: &[&str] = &["version", "name", "description", "model", "generation", "input", "stage"];
-const INPUT: &[&str] =
-    &["name", "type", "description", "required", "default", "sample", "choices", "min", "max"];
-const SAMPLING: &[&str] = &[
-    "temperature",
-    "top_p",
-    "top_k",
-    "min_p",
-    "repetition_penalty",
-    "seed",
-    "max_tokens",
-    "thinking",
-];
-const STAGE: &[&str] = &["id", "title", "kind", "needs", "when"];
-const MODEL: &[&str] =
-    &["prompt", "system", "model", "output", "media_type", "retries", "timeout_seconds"];
-const GENERATE: &[&str] = &["check", "schema"];
-const CHOOSE: &[&str] = &["options", "score"];
-const MAP: &[&str] = &["check", "over", "piece_tokens", "join", "redo_pieces"];
-const REDUCE: &[&str] = &["check", "over"];
-const APPROVE: &[&str] = &["prompt", "show"];
-const KINDS: &[&str] =
-    &["generate", "map", "reduce", "choose", "approve", "command", "write", "read"];
-const INPUT_TYPES: &[&str] = &["text", "file", "folder", "choice", "number"];
 
 pub(super) fn parse(text: &str) -> Result<Workflow, WorkflowErrors> {
     let mut reading = Reading::new(text);
@@ -66,7 +41,7 @@ pub(super) fn parse(text: &str) -> Result<Workflow, WorkflowErrors> {
 }
 
 fn read_table(reading: &mut Reading<'_>, table: &DeTable<'_>, text: &str) -> Option<Workflow> {
-    let top = Fields::new(reading, table, 0..0, "a workflow", TOP);
+    let top = Fields::new(reading, table, 0..0, "a workflow", &keys::names(FILE));
     read(reading, &top, text)
 }
 
@@ -85,7 +60,7 @@ fn read(reading: &mut Reading<'_>, top: &Fields<'_>, source: &str) -> Option<Wor
     let description = top.words(reading, "description").map(|text| text.value);
     let model = model(reading, top);
     let generation = top
-        .table(reading, "generation", "[generation]", SAMPLING)
+        .table(reading, "generation", "[generation]", &keys::names(SAMPLING))
         .map(|fields| sampling(reading, &fields))
         .unwrap_or_default();
     let mut inputs = Vec::new();
@@ -150,7 +125,7 @@ fn input(
     span: Range<usize>,
     names: &mut Names,
 ) -> Option<InputSpec> {
-    let fields = Fields::new(reading, table, span, "an [[input]]", INPUT);
+    let fields = Fields::new(reading, table, span, "an [[input]]", &keys::names(INPUT));
     let name = fields.required_words(reading, "name");
     if let Some(name) = &name {
         check_name(reading, "the name of an input", name, NAME_RULE, is_name);
@@ -211,20 +186,9 @@ fn raw_stage<'t>(
     outputs: &mut Names,
 ) -> RawStage<'t> {
     let kind = table.get("kind").and_then(|value| value.get_ref().as_str()).unwrap_or_default();
-    let asked = |own: &[&'static str]| [STAGE, MODEL, SAMPLING, own].concat();
-    let (place, known) = match kind {
-        "generate" => ("a generate stage", asked(GENERATE)),
-        "map" => ("a map stage", asked(MAP)),
-        "reduce" => ("a reduce stage", asked(REDUCE)),
-        "choose" => ("a choose stage", asked(CHOOSE)),
-        "approve" => ("an approve stage", [STAGE, APPROVE].concat()),
-        "command" => ("a command stage", [STAGE, COMMAND].concat()),
-        "write" => ("a write stage", [STAGE, WRITE].concat()),
-        "read" => ("a read stage", [STAGE, READ].concat()),
-        _ => {
-            let all = [GENERATE, MAP, CHOOSE, APPROVE, COMMAND, WRITE, READ].concat();
-            ("a stage", asked(&all))
-        }
+    let (place, known) = match keys::kind(kind) {
+        Some(kind) => (kind.place, kind.names()),
+        None => ("a stage", keys::any_stage()),
     };
     let fields = Fields::new(reading, table, span, place, &known);
     let id = fields.required_words(reading, "id");
@@ -255,7 +219,7 @@ fn raw_stage<'t>(
                 RawKind::Outside { kind, output: output(reading, &fields, id.as_ref(), outputs) }
             }
             _ => {
-                unknown_word(reading, "stage kind", &word, KINDS);
+                unknown_word(reading, "stage kind", &word, &keys::kinds());
                 RawKind::Unusable
             }
         },
@@ -327,7 +291,7 @@ fn generate(
     };
     let retries = fields.whole(reading, "retries", (0, 20), "between 0 and 20");
     let (mut checks, judges) = fields
-        .table(reading, "check", "[stage.check]", CHECK)
+        .table(reading, "check", "[stage.check]", &keys::names(CHECK))
         .map(|fields| (checks(reading, &fields), judges(reading, &fields)))
         .unwrap_or_default();
     // Not every engine can hold an answer to a schema.

@@ -3,6 +3,7 @@
 use correx_inference::FinishReason;
 use correx_inference::FinishReason::{Length, Stop};
 use correx_orchestration::validate::examine;
+use correx_orchestration::validate::facts::{lost_numbers, unknown_names, unknown_numbers};
 use correx_orchestration::validate::wording::longest_copy;
 use correx_orchestration::{Examined, OutputCheck, OutputRefusal, Step, Workflow};
 use proptest::prelude::*;
@@ -170,6 +171,84 @@ proptest! {
             let checks = parsed(more).unwrap();
             let _ = examined(&text, Stop, &[&text], &checks);
         }
+    }
+}
+
+#[test]
+fn numbers_that_were_not_shown_are_counted_and_those_that_were_lost_are_named() {
+    let shown = "On 12.06.2026 at 14:30 we ordered 1,500 parts for 4\u{a0}000.50 euros (3.5 %).";
+    for same in [
+        "1. 1500 parts on 12 June 2026",
+        "1.500 parts, 4,000.5 euros",
+        "2) 4'000.50 and 3,5 percent\n3. 1,500.00",
+        "The price was 4.000,50.",
+        "\u{ff11}\u{ff12} June",
+    ] {
+        assert_eq!(unknown_numbers(same, &[shown]), 0, "{same}");
+    }
+    assert_eq!(unknown_numbers("15 parts, 4000 euros, in 2025", &[shown]), 3);
+    assert_eq!(unknown_numbers("12000 and 12 000", &["It cost 12 000 in all."]), 0);
+    let answer = "1500 parts on 12 June 2026 at 14:30";
+    assert_eq!(lost_numbers(answer, &[shown]), ["06", "4'000.50", "3.5"]);
+    assert_eq!(lost_numbers("6. 12.06.2026, 14:30, 1500, 4000.5, 3.5", &[shown]), [""; 0]);
+    let parsed = parsed("known_numbers = true\nkept_numbers = true\nknown_names = false").unwrap();
+    assert_eq!(parsed.len(), 2);
+    let told = |text| examined(text, Stop, &["7 of 9"], &parsed).map_err(|refusal| refusal.message);
+    assert_eq!(told("9 and 7"), Ok(()));
+    assert_eq!(
+        told("7 and 8"),
+        Err("Write these numbers too: 9. The last answer left them out. Write only numbers that \
+             stand in the text above; the last answer had 1 number from elsewhere."
+            .to_owned())
+    );
+    let cut_off = examined("7", Length, &["7 of 9"], &parsed).unwrap_err();
+    assert!(!cut_off.message.contains("too: 9"), "{cut_off:?}");
+}
+
+#[test]
+fn names_that_were_not_shown_are_counted() {
+    let shown = "Ana Keller met Bo\u{2019}s team in Turku on Monday; NASA was there.";
+    for known in [
+        "Yesterday Ana's team met. Then Keller went to Turku.",
+        "# Notes from the Great Meeting\n- Everyone met Ana\n\u{201c}Nobody left,\u{201d} said Bo.",
+        "The people of nasa and NASA: Good friends of Bo and I.",
+        "IT IS LATE, SAYS PETER, OK",
+    ] {
+        assert_eq!(unknown_names(known, &[shown]), 0, "{known}");
+    }
+    assert_eq!(unknown_names("Then Ana met Peter Smith. Later Ana saw Peter.", &[shown]), 2);
+    let checks = parsed("known_names = true").unwrap();
+    let refusal = examined("So Ana met Peter.", Stop, &[shown], &checks).unwrap_err();
+    assert_eq!(refusal.validator, "known_names");
+    assert!(!refusal.message.contains("Peter"), "{}", refusal.message);
+}
+
+proptest! {
+    #[test]
+    fn numbers_are_told_as_sets_tell_them(
+        shown in proptest::collection::vec(0..40_u32, 0..12),
+        answer in proptest::collection::vec(0..40_u32, 0..12),
+    ) {
+        let text = |numbers: &[u32]| {
+            numbers.iter().map(|number| format!("so {number} of it, ")).collect::<String>()
+        };
+        let (shown_text, answer_text) = (text(&shown), text(&answer));
+        let unknown = answer.iter().filter(|number| !shown.contains(number)).count() as u64;
+        prop_assert_eq!(unknown_numbers(&answer_text, &[&shown_text]), unknown);
+        let mut lost: Vec<String> = Vec::new();
+        for number in shown.iter().filter(|number| !answer.contains(number)) {
+            if !lost.contains(&number.to_string()) {
+                lost.push(number.to_string());
+            }
+        }
+        prop_assert_eq!(lost_numbers(&answer_text, &[&shown_text]), lost);
+    }
+
+    #[test]
+    fn what_was_shown_is_never_refused(text in "[\\PC\n0-9A-Z.,' -]{0,80}") {
+        prop_assert_eq!(unknown_numbers(&text, &[&text]), 0);
+        prop_assert_eq!(lost_numbers(&text, &[&text]), Vec::<String>::new());
+        prop_assert_eq!(unknown_names(&text, &[&text]), 0);
     }
 }
 

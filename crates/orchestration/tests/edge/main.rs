@@ -8,6 +8,7 @@ mod examples;
 mod inputs;
 mod interleavings;
 mod judges;
+mod keys;
 mod kinds;
 mod languages;
 #[cfg(unix)]
