@@ -86,7 +86,8 @@ mod real_model {
             "{changes}"
         );
         assert!(["low", "medium", "high"].contains(&&*made["risk"]));
-        assert!(made["comments"].contains("total"));
+        let names = ["total", "discount", "amount", "price", "with_tax", "round"];
+        assert!(found(&made["comments"], &names) >= 1, "{made:?}");
     }
 
     #[test]
