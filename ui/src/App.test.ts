@@ -341,6 +341,43 @@ it('tells a stage that was passed over from one that is done', async () => {
   expect(screen.getByText('Passed over: its condition did not hold')).toBeTruthy();
 });
 
+it('changes a note until a stage was shown it, and keeps the text when that is refused', async () => {
+  const note = {
+    content: 'Be brief.',
+    stage_id: null,
+    scope: 'onward' as const,
+    withdrawn: false,
+    at: '2026-11-30T10:00:00Z',
+  };
+  const notes = [
+    { ...note, note_id: 'fresh', applied: [] },
+    { ...note, note_id: 'used', applied: [{ stage_id: 'ok', attempt: 1 }] },
+  ];
+  const run = aRun({ stages: [aStage('ok', { status: 'running' })], notes, current_stage: 'ok' });
+  let taken = false;
+  const { sent } = await open(aSession({ run }), {
+    edit_note: () => {
+      if (taken) return { type: 'done' };
+      return failure({ code: 'cannot_steer', message: 'the note was already used' })();
+    },
+  });
+  expect(screen.getAllByText('Edit')).toHaveLength(1);
+  await fireEvent.click(screen.getByText('Edit'));
+  const box = screen.getByTestId('note-text');
+  expect((box as HTMLTextAreaElement).value).toBe('Be brief.');
+  await fireEvent.input(box, { target: { value: ' Be very brief. ' } });
+  await fireEvent.click(screen.getByText('Save'));
+  expect(await screen.findByText(/already used/)).toBeTruthy();
+  expect(screen.getByTestId('note-text')).toBeTruthy();
+  taken = true;
+  await fireEvent.click(screen.getByText('Save'));
+  await waitFor(() => expect(screen.queryByTestId('note-text')).toBeNull());
+  expect(sent('edit_note')).toMatchObject([
+    { note_id: 'fresh', content: 'Be very brief.' },
+    { note_id: 'fresh', content: 'Be very brief.' },
+  ]);
+});
+
 it('rejects with the reason that the person gives', async () => {
   const stage = aStage('ok', {
     kind: 'approve',

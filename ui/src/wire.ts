@@ -182,7 +182,19 @@ session_id: string,
 /**
  * Which note.
  */
-note_id: string, } | { "type": "measure_draft", 
+note_id: string, } | { "type": "edit_note", 
+/**
+ * Which session.
+ */
+session_id: string, 
+/**
+ * Which note.
+ */
+note_id: string, 
+/**
+ * What it says from now on.
+ */
+content: string, } | { "type": "measure_draft", 
 /**
  * Which session.
  */

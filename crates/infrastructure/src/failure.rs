@@ -59,7 +59,11 @@ fn kept_note(note: &NoteOutcome, otherwise: &str) -> String {
 
 /// Why a note cannot act.
 pub fn steering(refusal: &SteeringRefusal) -> ProtocolError {
-    ProtocolError::new(ErrorCode::CannotSteer, refusal.to_string()).kept("The note was not stored.")
+    let code = match refusal {
+        SteeringRefusal::UnknownNote(_) => ErrorCode::NotFound,
+        _ => ErrorCode::CannotSteer,
+    };
+    ProtocolError::new(code, refusal.to_string()).kept("The note was not stored.")
 }
 
 /// Why a prompt could not be made.

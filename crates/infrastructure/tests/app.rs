@@ -323,6 +323,11 @@ async fn what_is_not_there_is_said_to_be_not_there() {
         ClientMessage::ReadBlob { session_id: mine.clone(), hash: "ab".into() },
         ClientMessage::ReadTurnContext { session_id: mine.clone(), turn_id: "none".into() },
         ClientMessage::WithdrawNote { session_id: mine.clone(), note_id: "none".into() },
+        ClientMessage::EditNote {
+            session_id: mine.clone(),
+            note_id: "none".into(),
+            content: "x".into(),
+        },
     ] {
         let error = refused(&client, message.clone()).await;
         assert_eq!(error.code, ErrorCode::NotFound, "{message:?}: {error:?}");

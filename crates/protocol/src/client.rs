@@ -149,6 +149,17 @@ pub enum ClientMessage {
         #[ts(type = "string")]
         note_id: NoteId,
     },
+    /// Puts another text in the place of a steering note that no stage was shown yet. Reply: `done`.
+    EditNote {
+        /// Which session.
+        #[ts(type = "string")]
+        session_id: SessionId,
+        /// Which note.
+        #[ts(type = "string")]
+        note_id: NoteId,
+        /// What it says from now on.
+        content: String,
+    },
     /// What a message would cost, without sending it. Reply: `draft`.
     MeasureDraft {
         /// Which session.

@@ -121,6 +121,22 @@ pub enum SteeringRefusal {
         "no stage that is still to run asks a model, so nothing would follow the note; when the run has ended, run it again from a stage that writes"
     )]
     NoneLeft,
+    /// There is no such note.
+    #[error("this session has no steering note {0}")]
+    UnknownNote(NoteId),
+    /// The note was taken back.
+    #[error("the note was withdrawn or replaced; give a new one")]
+    Withdrawn,
+    /// A stage was shown the note.
+    #[error(
+        "the note was already used in {stage}, attempt {attempt}, and stays as it was; withdraw it and give a new one"
+    )]
+    Used {
+        /// The stage's title.
+        stage: String,
+        /// Which attempt was shown it.
+        attempt: u32,
+    },
     /// There is no such stage.
     #[error("the run has no stage {0}")]
     NoSuchStage(String),

@@ -69,6 +69,16 @@ pub trait RouterFacade: Send + Sync {
     /// The history that the next prompt is made from, oldest first.
     async fn history(&self, session_id: &SessionId) -> Result<Vec<RouterTurn>, RouterError>;
 
+    /// Puts `text` in the place of a steering note that no stage has been shown yet; it acts where
+    /// the old one would have. Asks no model for an answer. Refused like a new note, and when a
+    /// stage was shown the old one; then nothing changes.
+    async fn edit_note(
+        &self,
+        session_id: &SessionId,
+        note: &NoteId,
+        text: &str,
+    ) -> Result<NoteId, RouterError>;
+
     /// Forgets a session's history (it was deleted).
     async fn forget(&self, session_id: &SessionId);
 }
@@ -236,6 +246,7 @@ impl DefaultRouterFacade {
         &self,
         input: &UserInput,
         text: &str,
+        replaced: Option<&NoteId>,
         mut seen: Versioned<RouterState>,
         routed: &Routed,
     ) -> Result<(NoteId, RouterState), RouterError> {
@@ -247,11 +258,15 @@ impl DefaultRouterFacade {
             content: text.to_owned(),
             stage_id: input.target.stage_id.clone(),
             scope: input.target.scope,
-            replaces: None,
+            replaces: replaced.cloned(),
         };
         let mut attempts = 0;
+        let allowance = self.config.note_allowance;
         loop {
-            steering::check(&seen.state, text, &input.target, self.config.note_allowance, counter)?;
+            if let Some(replaced) = replaced {
+                steering::can_be_edited(&seen.state, replaced)?;
+            }
+            steering::check(&seen.state, text, &input.target, replaced, allowance, counter)?;
             attempts += 1;
             let append = Append {
                 session: input.session_id.clone(),
@@ -501,7 +516,7 @@ impl RouterFacade for DefaultRouterFacade {
                 let seen = self.parts.repository.get_router_state(session).await?;
                 routed = self.route(&cancel).await;
                 self.refuse_what_cannot_fit(&seen.state, session, text, &routed)?;
-                let (note_id, folded) = self.emit(&input, text, seen, &routed).await?;
+                let (note_id, folded) = self.emit(&input, text, None, seen, &routed).await?;
                 (state, note) = (folded, NoteOutcome::Emitted(note_id));
                 _answering = talk.answering.lock().await;
             }
@@ -584,6 +599,7 @@ impl RouterFacade for DefaultRouterFacade {
                 &state,
                 text,
                 &NoteTarget::default(),
+                None,
                 self.config.note_allowance,
                 Some(encoder.as_ref()),
             )
@@ -596,6 +612,28 @@ impl RouterFacade for DefaultRouterFacade {
             reply_reserve: self.reply_reserve(provider.context_window()),
             exact: encoder.is_exact(),
         })
+    }
+
+    async fn edit_note(
+        &self,
+        session_id: &SessionId,
+        note: &NoteId,
+        text: &str,
+    ) -> Result<NoteId, RouterError> {
+        let text = self.accept(text)?;
+        let seen = self.parts.repository.get_router_state(session_id).await?;
+        steering::can_be_edited(&seen.state, note)?;
+        let target = steering::target_of(&seen.state, note);
+        let routed = self.route(&InferenceCancellationToken::new()).await;
+        let input = UserInput {
+            session_id: session_id.clone(),
+            text: text.to_owned(),
+            mode: ChatMode::Steering,
+            target,
+            client_message_id: None,
+        };
+        let (note_id, _) = self.emit(&input, text, Some(note), seen, &routed).await?;
+        Ok(note_id)
     }
 
     async fn history(&self, session_id: &SessionId) -> Result<Vec<RouterTurn>, RouterError> {

@@ -1,12 +1,14 @@
 //! Whether a note can act: decided before anything is stored.
 
 use correx_context::TokenCounter;
-use correx_events::{NoteScope, StageId, StageKind, StagePlan};
+use correx_events::{NoteId, NoteScope, StageId, StageKind, StagePlan};
 
 use crate::state::Steerable;
 use crate::{NoteTarget, RouterState, SteeringRefusal, WorkflowStatus};
 
 /// Checks a note against the run as it is, and against the allowance that the active notes share.
+///
+/// `replaced` is the note whose place it takes: that one needs no room any more.
 ///
 /// `counter` is `None` when there is no model to count with; then a token is taken to be at
 /// least one byte, so what passes fits for certain.
@@ -14,6 +16,7 @@ pub fn check(
     state: &RouterState,
     text: &str,
     target: &NoteTarget,
+    replaced: Option<&NoteId>,
     allowance: usize,
     counter: Option<&dyn TokenCounter>,
 ) -> Result<(), SteeringRefusal> {
@@ -23,7 +26,8 @@ pub fn check(
         None => Ok(text.len()),
     };
     let mut used = 0;
-    for record in state.notes.active() {
+    let others = state.notes.active().filter(|record| Some(&record.note.note_id) != replaced);
+    for record in others {
         used += count(&record.note.content)?;
     }
     let tokens = count(text)?;
@@ -31,6 +35,36 @@ pub fn check(
         return Err(SteeringRefusal::NoRoom { tokens, used, allowance });
     }
     Ok(())
+}
+
+/// Whether a note can still be changed: until a stage was shown it.
+pub fn can_be_edited(state: &RouterState, note: &NoteId) -> Result<(), SteeringRefusal> {
+    let Some(record) = state.notes.get(note) else {
+        return Err(SteeringRefusal::UnknownNote(note.clone()));
+    };
+    if record.withdrawn {
+        return Err(SteeringRefusal::Withdrawn);
+    }
+    match record.applied.first() {
+        Some(used) => Err(SteeringRefusal::Used {
+            stage: state.stage_title(&used.stage_id).to_owned(),
+            attempt: used.attempt,
+        }),
+        None => Ok(()),
+    }
+}
+
+/// Where a note that takes the place of `note` acts: where that one would have.
+pub fn target_of(state: &RouterState, note: &NoteId) -> NoteTarget {
+    let Some(record) = state.notes.get(note) else { return NoteTarget::default() };
+    let scope = record.note.scope;
+    let is_over = |id: &StageId| state.outcome(id).is_some() || state.skipped.contains(id);
+    let stage_id = match &record.target {
+        // What reaches onward from a stage that is over reaches onward from the current one.
+        Some(stage) if scope != NoteScope::Stage && is_over(stage) => None,
+        target => target.clone(),
+    };
+    NoteTarget { stage_id, scope }
 }
 
 fn can_act(state: &RouterState, target: &NoteTarget) -> Result<(), SteeringRefusal> {

@@ -321,6 +321,45 @@ async fn a_note_that_no_stage_would_follow_is_refused_with_the_reason() {
 }
 
 #[tokio::test]
+async fn a_note_can_be_changed_until_a_stage_was_shown_it() {
+    let config = RouterConfig { note_allowance: 4, ..RouterConfig::default() };
+    let world = World::with([], config, 8192).given([created(true), started(&["a", "b"])]).await;
+    let input = UserInput {
+        target: NoteTarget { stage_id: Some("b".into()), scope: NoteScope::Stage },
+        ..input("one two three", ChatMode::Steering)
+    };
+    world.facade.answer(input, RouterSink::none(), token()).await.unwrap();
+    let old = world.notes().await[0].note_id.clone();
+    // The old one needs no room any more: four tokens fit in its place.
+    let new = world.facade.edit_note(&session(), &old, " four five six seven ").await.unwrap();
+    let notes = world.notes().await;
+    assert_eq!(notes.len(), 2, "an event more, nothing is deleted");
+    assert_eq!(notes[1].content, "four five six seven");
+    assert_eq!(notes[1].replaces, Some(old.clone()));
+    assert_eq!((notes[1].stage_id.clone(), notes[1].scope), (Some("b".into()), NoteScope::Stage));
+    assert_eq!(world.provider.requests().len(), 1, "a change asks for no answer");
+
+    let refused = |error: RouterError| match error {
+        RouterError::CannotSteer(refusal) => refusal,
+        other => panic!("{other}"),
+    };
+    let again = world.facade.edit_note(&session(), &old, "x").await.unwrap_err();
+    assert_eq!(refused(again), SteeringRefusal::Withdrawn);
+    let unknown = world.facade.edit_note(&session(), &"none".into(), "x").await.unwrap_err();
+    assert_eq!(refused(unknown), SteeringRefusal::UnknownNote("none".into()));
+    let long = world.facade.edit_note(&session(), &new, "1 2 3 4 5").await.unwrap_err();
+    assert!(matches!(refused(long), SteeringRefusal::NoRoom { used: 0, .. }));
+    let empty = world.facade.edit_note(&session(), &new, " ").await.unwrap_err();
+    assert_eq!(empty, RouterError::EmptyInput);
+
+    let applied = SteeringNoteApplied { note_id: new.clone(), stage_id: "b".into(), attempt: 1 };
+    let world = world.given([applied.into()]).await;
+    let used = world.facade.edit_note(&session(), &new, "x").await.unwrap_err();
+    assert_eq!(refused(used), SteeringRefusal::Used { stage: "B".into(), attempt: 1 });
+    assert_eq!(world.notes().await.len(), 2);
+}
+
+#[tokio::test]
 async fn notes_share_one_allowance() {
     let config = RouterConfig { note_allowance: 5, ..RouterConfig::default() };
     let world = World::with([], config, 8192).given([created(true), started(&["a"])]).await;

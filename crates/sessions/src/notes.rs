@@ -124,6 +124,14 @@ impl Notes {
             EventPayload::StageCompleted(ended) => self.spend(&ended.stage_id),
             EventPayload::StageFailed(ended) => self.spend(&ended.stage_id),
             EventPayload::StageCancelled(ended) => self.spend(&ended.stage_id),
+            EventPayload::StageSkipped(skipped) => self.spend(&skipped.stage_id),
+            // What holds for stages that are to run again holds again.
+            EventPayload::WorkflowRerun(rerun) => {
+                for record in &mut self.0 {
+                    record.spent = record.note.scope == NoteScope::Stage
+                        && record.target.as_ref().is_none_or(|at| !rerun.stages.contains(at));
+                }
+            }
             EventPayload::WorkflowCompleted(_) | EventPayload::WorkflowFailed(_) => {
                 for record in &mut self.0 {
                     record.spent = true;

@@ -183,6 +183,12 @@ export class App {
   withdrawNote = (id: string, noteId: string) =>
     this.#do('run', { type: 'withdraw_note', session_id: id, note_id: noteId });
 
+  /** Returns whether the note says so now. */
+  async editNote(id: string, noteId: string, content: string): Promise<boolean> {
+    await this.#do('run', { type: 'edit_note', session_id: id, note_id: noteId, content });
+    return this.problems.run === undefined || this.problems.run === null;
+  }
+
   /**
    * Says something to the router. Returns whether the message was taken: an answer that fails
    * later is shown with its turn, and the message is not given back to be sent twice.

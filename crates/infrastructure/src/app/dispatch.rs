@@ -48,6 +48,9 @@ impl App {
             ClientMessage::WithdrawNote { session_id, note_id } => {
                 self.withdraw_note(&session_id, &note_id).await
             }
+            ClientMessage::EditNote { session_id, note_id, content } => {
+                self.edit_note(&session_id, &note_id, &content).await
+            }
             ClientMessage::MeasureDraft { session_id, text, mode } => {
                 self.measure_draft(&session_id, &text, mode).await
             }

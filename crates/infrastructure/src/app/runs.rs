@@ -77,6 +77,13 @@ impl App {
         Ok(ServerMessage::Done)
     }
 
+    /// Puts another text in the place of a steering note that no stage was shown yet.
+    pub async fn edit_note(&self, session: &SessionId, note: &NoteId, content: &str) -> Reply {
+        self.known(session).await?;
+        self.inner.facade.edit_note(session, note, content).await?;
+        Ok(ServerMessage::Done)
+    }
+
     /// Whether the log says that stages are running.
     pub(super) async fn is_running(&self, session: &SessionId) -> bool {
         let state = self.inner.sessions.run(session).await;

@@ -392,6 +392,27 @@ fn what_was_made_before_a_rerun_is_kept_and_counts_no_more() {
 }
 
 #[test]
+fn notes_hold_again_for_the_stages_that_run_again() {
+    let rerun = WorkflowRerun { from_stage: "b".into(), stages: vec!["b".into()] };
+    let state = run(vec![
+        started(&["a", "b"]),
+        begin("a", 1),
+        note("a only", Some("a"), NoteScope::Stage),
+        note("b only", Some("b"), NoteScope::Stage),
+        note("onward", None, NoteScope::Onward),
+        note("run", None, NoteScope::Run),
+        complete("a", Some("b")),
+        begin("b", 1),
+        complete("b", None),
+        completed_run(),
+        rerun.into(),
+    ]);
+    let active: Vec<&str> =
+        state.notes.active().map(|record| record.note.note_id.as_str()).collect();
+    assert_eq!(active, ["b only", "onward", "run"]);
+}
+
+#[test]
 fn notes_are_folded_with_the_stage_that_was_current_before_the_event() {
     let state = run(vec![
         started(&["a", "b"]),
