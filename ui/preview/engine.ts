@@ -27,6 +27,8 @@ export function makeEngine(scene: string): PreviewEngine {
   const sessions = new Map(
     overview(scene).sessions.map((summary) => [summary.session_id, sessionView(summary)]),
   );
+  /** Workflow files that were made from examples. */
+  const copies = new Set(['/home/ada/workflows/brief/workflow.toml']);
   let stopped = false;
 
   async function answer(sessionId: string, asked: string, mode: TurnView['mode']) {
@@ -168,6 +170,9 @@ export function makeEngine(scene: string): PreviewEngine {
           return { type: 'session', ...view };
         }
         case 'check_workflow':
+          if (message.workflow.kind === 'file' && copies.has(message.workflow.path)) {
+            return { type: 'workflow', ...examples[0]!, example: null };
+          }
           if (message.workflow.kind === 'file') {
             return {
               type: 'error',
@@ -179,6 +184,20 @@ export function makeEngine(scene: string): PreviewEngine {
             };
           }
           return { type: 'workflow', ...examples[0]! };
+        case 'copy_example': {
+          const path = `${message.folder}/${message.name}/workflow.toml`;
+          if (copies.has(path)) {
+            return {
+              type: 'error',
+              code: 'bad_input',
+              message: `${path} is there already, and nothing is overwritten; give another place`,
+              kept: 'Everything that was there is unchanged.',
+              hint: null,
+            };
+          }
+          copies.add(path);
+          return { type: 'copied', path };
+        }
         case 'chat_input': {
           const { turn, content, noteId } = await answer(
             message.session_id,

@@ -21,7 +21,9 @@ mockIPC(async (command, payload) => {
       return null;
     }
     case 'plugin:dialog|open':
-      return '/home/ada/workflows/brief.toml';
+      return (args['options'] as { directory?: boolean }).directory
+        ? '/home/ada/workflows'
+        : '/home/ada/workflows/brief.toml';
     default:
       throw new Error(`the preview has no command ${command}`);
   }

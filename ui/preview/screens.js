@@ -79,6 +79,16 @@ const scenes = [
     },
     'running',
   ],
+  ['new-workflow', beginWorkflow, 'running'],
+  [
+    'begun-workflow',
+    async (page) => {
+      await beginWorkflow(page);
+      await page.getByTestId('new-workflow-name').fill('board-minutes');
+      await page.getByTestId('create-workflow').click();
+    },
+    'running',
+  ],
   ['model', (page) => page.getByTestId('model-state').locator('summary').click(), 'running'],
   ['drawer', (page) => panel(page, 'run'), 'running'],
 ];
@@ -92,6 +102,12 @@ async function paste(page) {
     );
   });
   await page.waitForTimeout(1200);
+}
+
+async function beginWorkflow(page) {
+  await page.getByTestId('new-session').click();
+  await page.getByTestId('new-workflow').click();
+  await page.getByRole('button', { name: 'Browse for the folder' }).click();
 }
 
 async function panel(page, tab) {

@@ -1,11 +1,20 @@
+import { clearMocks, mockIPC } from '@tauri-apps/api/mocks';
 import { fireEvent, render, screen, waitFor, within } from '@testing-library/svelte';
-import { expect, it, vi } from 'vitest';
+import { afterEach, expect, it, vi } from 'vitest';
 import App from './App.svelte';
 import { aQuestion, aRun, aSession, aStage, aTurn } from './fixtures';
 import { RequestFailure, type Arrival, type Transport } from './lib/transport';
 import { drafts } from './stores/drafts.svelte';
 import { inspector } from './stores/inspector.svelte';
-import type { ClientMessage, ProtocolError, ServerMessage, SessionView } from './wire';
+import type {
+  ClientMessage,
+  ProtocolError,
+  ServerMessage,
+  SessionView,
+  WorkflowView,
+} from './wire';
+
+afterEach(clearMocks);
 
 const MODEL = {
   state: { kind: 'ready' },
@@ -103,6 +112,24 @@ async function open(session: SessionView, replies = {}) {
     write: (text: string) => fireEvent.input(input, { target: { value: text } }),
   };
 }
+
+const LETTER: WorkflowView = {
+  example: 'letter',
+  name: 'Letter',
+  description: 'Writes a letter.',
+  inputs: [],
+  stages: [{ stage_id: 'write', title: 'Write', kind: 'generate' }],
+};
+
+/** An overview with these examples. */
+const offering = (examples: WorkflowView[]) => (): ServerMessage => ({
+  type: 'overview',
+  sessions: [aSession().summary],
+  model: MODEL,
+  examples,
+  data_dir: '/data',
+  version: '0',
+});
 
 const failure = (change: Partial<ProtocolError>) => () => {
   throw new RequestFailure({
@@ -487,25 +514,15 @@ it('offers a choice as a list and a number with its range, with their defaults',
     max: null,
   };
   const { transport, sent } = engine(session, {
-    get_overview: () => ({
-      type: 'overview',
-      sessions: [session.summary],
-      model: MODEL,
-      examples: [
-        {
-          example: 'letter',
-          name: 'Letter',
-          description: 'Writes a letter.',
-          inputs: [
-            { ...input, name: 'tone', kind: 'choice', choices: ['plain', 'warm'], default: 'warm' },
-            { ...input, name: 'lines', kind: 'number', min: 1, max: 20 },
-          ],
-          stages: [{ stage_id: 'write', title: 'Write', kind: 'generate' }],
-        },
-      ],
-      data_dir: '/data',
-      version: '0',
-    }),
+    get_overview: offering([
+      {
+        ...LETTER,
+        inputs: [
+          { ...input, name: 'tone', kind: 'choice', choices: ['plain', 'warm'], default: 'warm' },
+          { ...input, name: 'lines', kind: 'number', min: 1, max: 20 },
+        ],
+      },
+    ]),
     create_session: () => ({ type: 'session', ...session }),
   });
   render(App, { transport });
@@ -531,4 +548,104 @@ it('offers a choice as a list and a number with its range, with their defaults',
       { kind: 'text', name: 'lines', text: '7' },
     ],
   });
+});
+
+/** The dialog for a new workflow, opened from the one for a new session. */
+async function beginWorkflow(replies: Parameters<typeof engine>[1]) {
+  mockIPC((command) => (command === 'plugin:dialog|open' ? '/home/ada/work' : null));
+  const brief = { ...LETTER, example: 'brief', name: 'Brief', description: 'Sums a report up.' };
+  const made = engine(aSession(), { get_overview: offering([LETTER, brief]), ...replies });
+  render(App, { transport: made.transport });
+  await fireEvent.click(await screen.findByTestId('new-session'));
+  const entry = screen.getByRole('button', { name: /^New workflow…/ });
+  await fireEvent.click(entry);
+  const dialog = within(screen.getByRole('dialog', { name: 'New workflow' }));
+  return {
+    ...made,
+    entry,
+    dialog,
+    save: dialog.getByRole<HTMLButtonElement>('button', { name: 'Save' }),
+    name: dialog.getByRole<HTMLInputElement>('textbox', { name: 'Name' }),
+    folder: dialog.getByRole<HTMLInputElement>('textbox', { name: 'Save in' }),
+  };
+}
+
+it('saves a copy of an example where the person says, and goes on with that file', async () => {
+  const path = '/home/ada/work/my letter/workflow.toml';
+  const { dialog, save, name, folder, sent } = await beginWorkflow({
+    copy_example: () => ({ type: 'copied', path }),
+    check_workflow: () => ({ type: 'workflow', ...LETTER, example: null, name: 'Mine now' }),
+    create_session: () => ({ type: 'session', ...aSession() }),
+  });
+  const brief = dialog.getByRole('radio', { name: /^Brief\s+Sums a report up/ });
+  expect(document.activeElement).toBe(dialog.getByRole('radio', { name: /^Letter/ }));
+  expect(name.value).toBe('letter');
+  await fireEvent.click(brief);
+  expect(name.value).toBe('brief');
+  expect(save.disabled).toBe(true);
+  await fireEvent.click(dialog.getByRole('button', { name: 'Browse for the folder' }));
+  await waitFor(() => expect(folder.value).toBe('/home/ada/work'));
+  await fireEvent.input(name, { target: { value: ' my letter ' } });
+  await fireEvent.click(save);
+
+  await screen.findByText('Mine now');
+  expect(sent('copy_example')).toEqual([
+    { type: 'copy_example', example: 'brief', folder: '/home/ada/work', name: 'my letter' },
+  ]);
+  expect(screen.queryByTestId('new-workflow-dialog')).toBeNull();
+  const field = screen.getByTestId<HTMLInputElement>('workflow-path');
+  expect(field.value).toBe(path);
+  expect(document.activeElement).toBe(field);
+  expect(screen.getByTestId('workflow-saved').textContent).toMatch(path);
+  await fireEvent.click(screen.getByTestId('create-session'));
+  expect(sent('create_session')).toMatchObject([{ workflow: { kind: 'file', path } }]);
+});
+
+it('says that a file is there already and keeps what was chosen', async () => {
+  let tries = 0;
+  const path = '/home/ada/work/other/workflow.toml';
+  const { dialog, save, name, folder, sent } = await beginWorkflow({
+    copy_example: () =>
+      tries++ === 0
+        ? failure({ message: 'It is there already.', kept: 'It is unchanged.' })()
+        : { type: 'copied', path },
+    check_workflow: () => ({ type: 'workflow', ...LETTER, example: null }),
+  });
+  await fireEvent.click(dialog.getByRole('radio', { name: /^Brief/ }));
+  await fireEvent.input(folder, { target: { value: '/home/ada/work' } });
+  await fireEvent.click(save);
+  const alert = await dialog.findByRole('alert');
+  expect(alert.textContent).toMatch(/It is there already\..*It is unchanged\./s);
+  expect(dialog.getByRole<HTMLInputElement>('radio', { name: /^Brief/ }).checked).toBe(true);
+  expect([name.value, folder.value]).toEqual(['brief', '/home/ada/work']);
+  expect(sent('check_workflow')).toEqual([]);
+
+  await fireEvent.input(name, { target: { value: 'other' } });
+  await fireEvent.click(save);
+  await screen.findByTestId('workflow-saved');
+  expect(sent('copy_example')).toHaveLength(2);
+});
+
+it('makes nothing when the dialog is closed, and gives the focus back', async () => {
+  const { dialog, entry, sent } = await beginWorkflow({});
+  await fireEvent.click(dialog.getByRole('button', { name: 'Cancel' }));
+  await waitFor(() => expect(screen.queryByTestId('new-workflow-dialog')).toBeNull());
+  expect(document.activeElement).toBe(entry);
+  expect(screen.getByTestId('new-session-dialog')).toBeTruthy();
+  expect(sent('copy_example')).toEqual([]);
+});
+
+it('shows the file also when the dialog was closed before it was made', async () => {
+  const path = '/home/ada/work/letter/workflow.toml';
+  let finish = (_reply: ServerMessage) => {};
+  const answer = new Promise<ServerMessage>((resolve) => (finish = resolve));
+  const { dialog, save, folder } = await beginWorkflow({
+    copy_example: () => answer,
+    check_workflow: () => ({ type: 'workflow', ...LETTER, example: null }),
+  });
+  await fireEvent.input(folder, { target: { value: '/home/ada/work' } });
+  await fireEvent.click(save);
+  await fireEvent.click(dialog.getByRole('button', { name: 'Close' }));
+  finish({ type: 'copied', path });
+  expect((await screen.findByTestId('workflow-saved')).textContent).toMatch(path);
 });

@@ -66,7 +66,20 @@ export type ClientMessage = { "type": "get_overview" } | { "type": "check_workfl
 /**
  * Which one.
  */
-workflow: WorkflowChoice, } | { "type": "create_session", 
+workflow: WorkflowChoice, } | { "type": "copy_example", 
+/**
+ * Its name in the overview.
+ */
+example: string, 
+/**
+ * The whole path of the folder in which the copy is made.
+ */
+folder: string, 
+/**
+ * The copy's name there: a folder for the workflow and its samples, or, when it ends in
+ * `.toml`, a file for the workflow alone.
+ */
+name: string, } | { "type": "create_session", 
 /**
  * For people; made from the workflow's name when absent.
  */
@@ -1056,7 +1069,11 @@ message: ServerMessage, } | { "frame": "push",
  */
 message: ServerMessage, };
 
-export type ServerMessage = { "type": "overview" } & Overview | { "type": "workflow" } & WorkflowView | { "type": "session" } & SessionView | { "type": "router_response", 
+export type ServerMessage = { "type": "overview" } & Overview | { "type": "workflow" } & WorkflowView | { "type": "copied", 
+/**
+ * The path of the workflow file.
+ */
+path: string, } | { "type": "session" } & SessionView | { "type": "router_response", 
 /**
  * Which session.
  */

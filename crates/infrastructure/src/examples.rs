@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 use correx_orchestration::{Workflow, WorkflowErrors};
 use correx_protocol::WorkflowView;
@@ -64,6 +64,12 @@ pub enum CopyError {
     /// Something is there already.
     #[error("{0} is there already, and nothing is overwritten; give another place")]
     Exists(PathBuf),
+    /// Where the copy would lie depends on where the program was started.
+    #[error("{0:?} is not the whole path of a folder")]
+    NotWhole(PathBuf),
+    /// The copy would not lie in its folder.
+    #[error("{0:?} is not a name for a file or folder")]
+    NotAName(String),
     /// The system refused.
     #[error("{path} could not be written: {error}")]
     Unwritable {
@@ -94,8 +100,20 @@ pub fn one(name: &str) -> Option<Result<WorkflowView, WorkflowErrors>> {
     find(name).map(describe)
 }
 
+/// The place for a copy of that name in a folder.
+pub fn place(folder: &Path, name: &str) -> Result<PathBuf, CopyError> {
+    if !folder.is_absolute() {
+        return Err(CopyError::NotWhole(folder.to_owned()));
+    }
+    let mut components = Path::new(name).components();
+    match (components.next(), components.next()) {
+        (Some(Component::Normal(only)), None) if only == name => Ok(folder.join(only)),
+        _ => Err(CopyError::NotAName(name.to_owned())),
+    }
+}
+
 /// Copies an example to `place`: a `.toml` file for the workflow alone, else a folder for the
-/// workflow and its samples. Returns the workflow file. Overwrites nothing.
+/// workflow and its samples. Returns the workflow file. Overwrites nothing, and leaves no half copy.
 pub fn copy(name: &str, place: &Path) -> Result<PathBuf, CopyError> {
     let Some(example) = find(name) else {
         let known = names().collect::<Vec<_>>().join(", ");
@@ -109,26 +127,43 @@ pub fn copy(name: &str, place: &Path) -> Result<PathBuf, CopyError> {
     let files = [(WORKFLOW, example.source)];
     let files = files.iter().chain(example.samples);
     let files: Vec<(PathBuf, &str)> = files.map(|(path, text)| (place.join(path), *text)).collect();
-    // Before the first is written, so that no half copy is left.
     if let Some((path, _)) = files.iter().find(|(path, _)| path.symlink_metadata().is_ok()) {
         return Err(CopyError::Exists(path.clone()));
     }
-    for (path, text) in files {
-        create(&path, text)?;
+    for (done, (path, text)) in files.iter().enumerate() {
+        if let Err(error) = create(path, text) {
+            // What was made until now would be in the way of another try.
+            files[..done].iter().for_each(|(path, _)| remove(path));
+            return Err(error);
+        }
     }
     Ok(workflow)
 }
 
 fn create(path: &Path, text: &str) -> Result<(), CopyError> {
-    let failed = |error: io::Error| match error.kind() {
-        io::ErrorKind::AlreadyExists => CopyError::Exists(path.to_owned()),
-        _ => CopyError::Unwritable { path: path.to_owned(), error },
-    };
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(failed)?;
+        fs::create_dir_all(folder).map_err(|error| refused(folder, error))?;
     }
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path).map_err(failed)?;
-    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(failed)
+    let opened = OpenOptions::new().write(true).create_new(true).open(path);
+    let mut file = opened.map_err(|error| refused(path, error))?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(|error| {
+        remove(path);
+        refused(path, error)
+    })
+}
+
+fn refused(path: &Path, error: io::Error) -> CopyError {
+    let path = path.to_owned();
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => CopyError::Exists(path),
+        _ => CopyError::Unwritable { path, error },
+    }
+}
+
+/// Takes back a file that this copy made. What cannot be removed stays: the error that led here
+/// is the one to tell.
+fn remove(path: &Path) {
+    let _ = fs::remove_file(path);
 }
 
 fn find(name: &str) -> Option<&'static Example> {
@@ -193,10 +228,32 @@ mod tests {
         fs::write(folder.join("notes.txt"), "mine").unwrap();
         assert!(matches!(copy("meeting-notes", &folder), Err(CopyError::Exists(_))));
         assert_eq!(walk(&folder), 1);
+        // So does a file where a folder of samples would be; what was written before is taken back.
+        let folder = dir.path().join("blocked");
+        fs::create_dir(&folder).unwrap();
+        fs::write(folder.join("notes"), "mine").unwrap();
+        let blocked = copy("notes-index", &folder);
+        let Err(CopyError::Exists(path)) = blocked else { panic!("{blocked:?}") };
+        assert_eq!(path, folder.join("notes"));
+        assert_eq!(walk(&folder), 1);
         let file = dir.path().join("new/one.toml");
         assert_eq!(copy("brief", &file).unwrap(), file);
         assert!(matches!(copy("brief", &file), Err(CopyError::Exists(_))));
         assert!(matches!(copy("nothing", &file), Err(CopyError::Unknown { .. })));
+    }
+
+    #[test]
+    fn a_copy_lies_in_its_folder_under_its_name() {
+        let folder = std::env::temp_dir();
+        assert_eq!(place(&folder, "my brief").unwrap(), folder.join("my brief"));
+        for name in ["", ".", "..", "/etc", "a/b", "a/", "../a", "./a"] {
+            let refused = place(&folder, name);
+            assert!(matches!(refused, Err(CopyError::NotAName(_))), "{name:?}: {refused:?}");
+        }
+        for folder in ["", "here", "./here", "../here"] {
+            let refused = place(Path::new(folder), "brief");
+            assert!(matches!(refused, Err(CopyError::NotWhole(_))), "{folder:?}: {refused:?}");
+        }
     }
 
     fn walk(folder: &Path) -> usize {

@@ -8,6 +8,7 @@ use correx_router::{NoteOutcome, RouterError, SteeringRefusal, TranscriptError};
 use correx_sessions::ReplayError;
 use correx_store::{CatalogueError, OpenError};
 
+use crate::examples::CopyError;
 use crate::settings::SettingsError;
 
 const NOTHING_STORED: &str = "Nothing was sent or stored.";
@@ -128,6 +129,25 @@ pub fn workflow(errors: &WorkflowErrors) -> ProtocolError {
         .hint("Correct the file and try again; docs/workflows.md describes the format.")
 }
 
+/// Why an example was not copied.
+pub fn copy(error: &CopyError) -> ProtocolError {
+    let at = |code| {
+        ProtocolError::new(code, error.to_string()).kept("Everything that was there is unchanged.")
+    };
+    match error {
+        CopyError::Unknown { .. } => at(ErrorCode::BadWorkflow),
+        CopyError::Exists(_) => at(ErrorCode::BadInput),
+        CopyError::NotWhole(_) => {
+            at(ErrorCode::BadInput).hint("Choose the folder, or type it whole.")
+        }
+        CopyError::NotAName(_) => {
+            at(ErrorCode::BadInput).hint("Give it a name without slashes, such as my-workflow.")
+        }
+        CopyError::Unwritable { .. } => at(ErrorCode::Storage)
+            .hint("Choose a folder that you can write to, with room on its disk."),
+    }
+}
+
 /// Every input that could not be read.
 pub fn inputs(errors: &InputErrors) -> ProtocolError {
     ProtocolError::new(ErrorCode::BadInput, errors.to_string()).kept("No session was made.")
@@ -202,6 +222,7 @@ mapped_errors!(
     RunControlError => run_control,
     CreateError => create,
     WorkflowErrors => workflow,
+    CopyError => copy,
     InputErrors => inputs,
     CatalogueError => catalogue,
     OpenError => open,

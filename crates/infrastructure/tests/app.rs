@@ -446,3 +446,45 @@ async fn a_renamed_session_keeps_its_name_in_the_list() {
     assert_eq!(overview.sessions[0].stages_total, 3);
     client.shutdown().await;
 }
+
+#[tokio::test]
+async fn a_copied_example_is_a_workflow_of_ones_own_and_overwrites_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    let client = connect(&dir.path().join("data"), quick()).await;
+    let copy = |example: &str, folder: String, name: &str| ClientMessage::CopyExample {
+        example: example.into(),
+        folder,
+        name: name.into(),
+    };
+    let folder = || dir.path().display().to_string();
+    let reply = client.request(copy("meeting-notes", folder(), "Tuesday's notes")).await;
+    let ServerMessage::Copied { path } = reply else { panic!("not copied: {reply:?}") };
+    assert!(path.starts_with(&folder()), "{path}");
+    assert!(dir.path().join("Tuesday's notes/notes.txt").is_file());
+
+    // What was copied is read from where it lies, and so is what is made of it.
+    let check =
+        || ClientMessage::CheckWorkflow { workflow: WorkflowChoice::File { path: path.clone() } };
+    let ServerMessage::Workflow(workflow) = client.request(check()).await else { panic!() };
+    assert_eq!((workflow.example, workflow.name.as_str()), (None, "Meeting notes"));
+    fs::write(&path, WORKFLOW).unwrap();
+    let ServerMessage::Workflow(workflow) = client.request(check()).await else { panic!() };
+    assert_eq!(workflow.name, "Minutes");
+
+    let cases = [
+        (copy("brief", folder(), "Tuesday's notes"), ErrorCode::BadInput, "is there already"),
+        (copy("nothing", folder(), "other"), ErrorCode::BadWorkflow, "no example"),
+        (copy("brief", folder(), "../other"), ErrorCode::BadInput, "not a name"),
+        (copy("brief", "here".into(), "other"), ErrorCode::BadInput, "not the whole path"),
+        (copy("brief", path.clone(), "other"), ErrorCode::Storage, "could not be written"),
+    ];
+    for (message, code, said) in cases {
+        let error = refused(&client, message).await;
+        assert_eq!(error.code, code, "{error:?}");
+        assert!(error.message.contains(said), "{error:?}");
+        assert!(error.kept.is_some(), "{error:?}");
+    }
+    assert_eq!(fs::read_to_string(&path).unwrap(), WORKFLOW);
+    assert!(!dir.path().join("other").exists());
+    client.shutdown().await;
+}

@@ -17,6 +17,17 @@ pub enum ClientMessage {
         /// Which one.
         workflow: WorkflowChoice,
     },
+    /// Copies an example as the beginning of a workflow of one's own; overwrites nothing. Reply:
+    /// `copied`.
+    CopyExample {
+        /// Its name in the overview.
+        example: String,
+        /// The whole path of the folder in which the copy is made.
+        folder: String,
+        /// The copy's name there: a folder for the workflow and its samples, or, when it ends in
+        /// `.toml`, a file for the workflow alone.
+        name: String,
+    },
     /// Makes a session: a plain chat, or one that can run a workflow. Reply: `session`.
     CreateSession {
         /// For people; made from the workflow's name when absent.

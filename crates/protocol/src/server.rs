@@ -18,6 +18,11 @@ pub enum ServerMessage {
     Overview(Overview),
     /// Reply: a checked workflow.
     Workflow(WorkflowView),
+    /// Reply: an example was copied.
+    Copied {
+        /// The path of the workflow file.
+        path: String,
+    },
     /// Reply: a whole session.
     Session(Box<SessionView>),
     /// Reply: the router's finished (or stopped) answer.

@@ -171,6 +171,7 @@ export function applyPush(state: AppState, message: ServerMessage): AppState {
     // Replies are taken by whoever asked.
     case 'overview':
     case 'workflow':
+    case 'copied':
     case 'session':
     case 'router_response':
     case 'draft':

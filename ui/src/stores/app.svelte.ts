@@ -127,6 +127,15 @@ export class App {
     return ask(this.#transport, { type: 'check_workflow', workflow }, 'workflow');
   }
 
+  /**
+   * Copies an example as the beginning of a workflow of one's own, and returns the path of its
+   * file. Throws when it cannot: the dialog shows why.
+   */
+  async copyExample(example: string, folder: string, name: string): Promise<string> {
+    const message: ClientMessage = { type: 'copy_example', example, folder, name };
+    return (await ask(this.#transport, message, 'copied')).path;
+  }
+
   async rename(sessionId: string, title: string): Promise<void> {
     await this.#try('sessions', async () => {
       const message: ClientMessage = { type: 'rename_session', session_id: sessionId, title };

@@ -19,6 +19,9 @@ impl App {
         match message {
             ClientMessage::GetOverview => self.overview().await,
             ClientMessage::CheckWorkflow { workflow } => self.check_workflow(workflow).await,
+            ClientMessage::CopyExample { example, folder, name } => {
+                self.copy_example(example, folder, name).await
+            }
             ClientMessage::CreateSession { title, workflow, inputs } => {
                 self.create_session(title, workflow, inputs).await
             }

@@ -50,6 +50,20 @@ impl App {
         Ok(ServerMessage::Workflow(view::workflow(&workflow, None, &BTreeMap::new())))
     }
 
+    /// Copies an example as the beginning of a workflow of one's own.
+    pub async fn copy_example(
+        &self,
+        example: String,
+        folder: String,
+        name: String,
+    ) -> Result<ServerMessage, Failure> {
+        let place = examples::place(Path::new(&folder), &name)?;
+        let workflow = tokio::task::spawn_blocking(move || examples::copy(&example, &place))
+            .await
+            .map_err(|_| failure::storage("the example could not be copied"))??;
+        Ok(ServerMessage::Copied { path: workflow.display().to_string() })
+    }
+
     /// Makes a session: a plain chat, or one that can run a workflow, whose file and inputs are
     /// kept as they are now.
     pub async fn create_session(
