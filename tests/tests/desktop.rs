@@ -108,4 +108,42 @@ mod desktop {
         window.picture(&pictures().join("done.png")).await;
         window.close().await;
     }
+
+    #[tokio::test]
+    async fn a_person_saves_a_copy_of_an_example_and_goes_on_with_it() {
+        let terminal = Terminal::default();
+        let window = Window::open(terminal.data()).await;
+        let folder = terminal.data().join("of my own");
+        window.click("new-session").await;
+        window.click("new-workflow").await;
+        window.write("new-workflow-folder", &folder.display().to_string()).await;
+        window.picture(&pictures().join("new-workflow.png")).await;
+        window.click("create-workflow").await;
+        let said = window.find("workflow-saved").await.text().await.unwrap();
+        let file = folder.join("meeting-notes/workflow.toml");
+        assert!(said.contains(&file.display().to_string()), "{said}");
+        let text = std::fs::read_to_string(&file).unwrap();
+        window.find("input-path").await;
+        window.picture(&pictures().join("saved-workflow.png")).await;
+
+        // A second copy would lie in the same place: it is refused, and the first is as it was.
+        window.click("new-workflow").await;
+        window
+            .css("[data-testid=new-workflow-dialog] [value=brief]", MODEL)
+            .await
+            .click()
+            .await
+            .unwrap();
+        let name = window.find("new-workflow-name").await;
+        name.clear().await.unwrap();
+        name.send_keys("meeting-notes").await.unwrap();
+        window.write("new-workflow-folder", &folder.display().to_string()).await;
+        window.click("create-workflow").await;
+        let alert = window.css("[data-testid=new-workflow-dialog] [role=alert]", MODEL).await;
+        let said = alert.text().await.unwrap();
+        assert!(said.contains("is there already"), "{said}");
+        window.picture(&pictures().join("new-workflow-refused.png")).await;
+        assert_eq!(std::fs::read_to_string(&file).unwrap(), text);
+        window.close().await;
+    }
 }

@@ -113,7 +113,7 @@ pub fn place(folder: &Path, name: &str) -> Result<PathBuf, CopyError> {
 }
 
 /// Copies an example to `place`: a `.toml` file for the workflow alone, else a folder for the
-/// workflow and its samples. Returns the workflow file. Overwrites nothing, and leaves no half copy.
+/// workflow and its samples. Returns the workflow file. Overwrites nothing; no half copy is left.
 pub fn copy(name: &str, place: &Path) -> Result<PathBuf, CopyError> {
     let Some(example) = find(name) else {
         let known = names().collect::<Vec<_>>().join(", ");
@@ -133,7 +133,7 @@ pub fn copy(name: &str, place: &Path) -> Result<PathBuf, CopyError> {
     for (done, (path, text)) in files.iter().enumerate() {
         if let Err(error) = create(path, text) {
             // What was made until now would be in the way of another try.
-            files[..done].iter().for_each(|(path, _)| remove(path));
+            files.iter().take(done).for_each(|(path, _)| remove(path));
             return Err(error);
         }
     }
