@@ -12,7 +12,7 @@ use correx_orchestration::{OrchestratorConfig, StageThinking};
 use correx_router::RouterConfig;
 use serde::Deserialize;
 use thiserror::Error;
-use toml_edit::DocumentMut;
+use toml_edit::{Document, DocumentMut};
 
 use crate::engine::{Chosen, DEFAULT, LoadingSettings};
 
@@ -238,7 +238,7 @@ impl Settings {
             mistake(at, in_peoples_words(error.message().trim_end()))
         })?;
         if let Some(context) = settings.model.context.filter(|context| *context < LEAST_CONTEXT) {
-            let at = text.find("context").unwrap_or(0);
+            let at = place_of(text, "model", "context");
             let why = "there would be no room for a question and its answer";
             return Err(mistake(
                 at,
@@ -246,14 +246,14 @@ impl Settings {
             ));
         }
         let least_one = [
-            ("keep_last", settings.router.keep_last),
-            ("token_budget", settings.router.token_budget),
-            ("reply_reserve", settings.router.reply_reserve),
-            ("threads", settings.model.threads.unwrap_or(1)),
+            ("router", "keep_last", settings.router.keep_last),
+            ("router", "token_budget", settings.router.token_budget),
+            ("router", "reply_reserve", settings.router.reply_reserve),
+            ("model", "threads", settings.model.threads.unwrap_or(1)),
         ];
-        for (key, value) in least_one {
+        for (table, key, value) in least_one {
             if value == 0 {
-                let at = text.find(key).unwrap_or(0);
+                let at = place_of(text, table, key);
                 return Err(mistake(at, format!("{key} must be at least 1")));
             }
         }
@@ -306,6 +306,16 @@ fn in_peoples_words(message: &str) -> String {
         words = words.replace(of_the_program, of_people);
     }
     words
+}
+
+/// Where `key` of `table` stands in `text`, in bytes, however it is written.
+fn place_of(text: &str, table: &str, key: &str) -> usize {
+    let span = || {
+        let document = Document::parse(text).ok()?;
+        let (key, _) = document.get(table)?.as_table_like()?.get_key_value(key)?;
+        key.span()
+    };
+    span().map_or(0, |span| span.start)
 }
 
 /// Line and column, from 1, of a byte in `text`.
@@ -427,6 +437,18 @@ mod tests {
             ("[model]\ncontext = 1\n", 2, 1, "context must be at least 1024 tokens, not 1"),
             ("[router\n", 1, 8, ""),
             ("\n[model]\nthreads = 0\n", 3, 1, "at least 1"),
+            // Comments, texts and other tables may hold the same word.
+            ("# context\n[model]\nuse = \"context\"\n  context = 1\n", 4, 3, "context must be"),
+            ("# threads\nmodel.threads = 0\n", 2, 7, "threads must be"),
+            ("model = { use = \"threads\", \"threads\" = 0 }\n", 1, 28, "threads must be"),
+            (
+                "[model]\nfile = \"keep_last.gguf\" # keep_last\n[router]\nkeep_last = 0\n",
+                4,
+                1,
+                "keep_last must be",
+            ),
+            ("# ä token_budget\n[router]\ntoken_budget = 0\n", 3, 1, "token_budget must be"),
+            ("# reply_reserve\nrouter = {reply_reserve=0}\n", 2, 11, "reply_reserve must be"),
         ] {
             fs::write(&path, text).unwrap();
             let error = Settings::load(dir.path()).unwrap_err();
