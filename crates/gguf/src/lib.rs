@@ -34,11 +34,10 @@ pub use info::{
     ChatTemplateInfo, Licence, ModelInfo, Quantization, TokenInfo, TokenizerInfo, TypeShare,
 };
 pub use list::{FloatKind, Floats, NumberKind, Numbers, Texts};
-pub use problem::{InspectError, Problem};
+pub use problem::{InspectError, Problem, shown};
 pub use tensor::{TensorInfo, TensorType};
 pub use value::Value;
 
-use problem::shown;
 use reader::HeaderReader;
 use split::Split;
 

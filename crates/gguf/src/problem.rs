@@ -144,7 +144,7 @@ fn listed(names: &[String]) -> String {
 }
 
 /// A text from a file, short enough and harmless in a message.
-pub(crate) fn shown(text: &str) -> Cow<'_, str> {
+pub fn shown(text: &str) -> Cow<'_, str> {
     shown_within(text, 80)
 }
 

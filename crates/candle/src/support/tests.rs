@@ -155,6 +155,30 @@ fn a_kind_of_tokenizer_that_is_not_known_is_named() {
     assert!(matches!(&reasons[..], [one] if one.to_string().contains("`rwkv`")), "{reasons:?}");
 }
 
+#[test]
+fn what_a_file_calls_things_can_neither_flood_nor_command_the_terminal() {
+    let odd = format!("a\u{1b}[2J\n{}", "x".repeat(5000));
+    for key in [
+        "general.architecture",
+        "tokenizer.ggml.model",
+        "tokenizer.ggml.pre",
+        "llama.rope.scaling.type",
+    ] {
+        let mut gguf = read(&llama());
+        gguf.metadata.insert(key.into(), odd.as_str().into());
+        let reasons = support(&gguf).expect_err("it is not known");
+        let said = reasons.iter().map(ToString::to_string).collect::<String>();
+        assert!(said.contains("`a [2J xxx") && said.contains('…'), "{key}: {said}");
+        assert!(
+            !said.contains(char::is_control) && !said.contains(&odd[100..300]),
+            "{key}: {said}"
+        );
+    }
+    let name = format!("b\n{}", "y".repeat(500));
+    let reasons = reasons(&llama().zeros(&name, TensorType::F32, &[1, 256]));
+    assert!(reasons[0].contains("`b yyy") && reasons[0].len() < 300, "{reasons:?}");
+}
+
 mod real_model {
     use super::*;
 

@@ -29,7 +29,7 @@ use correx_context::EncodeError;
 use thiserror::Error;
 use tokenizers::{DecoderWrapper, NormalizerWrapper, PostProcessorWrapper, TokenizerImpl};
 
-use correx_gguf::{Gguf, InspectError, inspect};
+use correx_gguf::{Gguf, InspectError, inspect, shown};
 
 use bpe::Bpe;
 use model::{Merging, PieceModel};
@@ -122,7 +122,7 @@ impl Kind {
                 pre::rule(pre_tokenizer.or(named).unwrap_or("default"))?
             }
             "gemma4" => pre::rule(pre_tokenizer.unwrap_or("gemma4"))?,
-            other => return Err(VocabularyError::Kind(other.to_owned())),
+            other => return Err(VocabularyError::Kind(shown(other).into_owned())),
         };
         let writing = match rule.symbols {
             Symbols::Bytes => Writing::Bytes,

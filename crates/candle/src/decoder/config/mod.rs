@@ -13,7 +13,7 @@ mod names;
 mod rope;
 
 use correx_cpu_kernels::Heads;
-use correx_gguf::{Gguf, Value};
+use correx_gguf::{Gguf, Value, shown};
 use thiserror::Error;
 
 pub(super) use experts::{ExpertsConfig, Routing};
@@ -126,7 +126,7 @@ impl DecoderConfig {
             .into_iter()
             .find(|each| each.name() == found)
             .ok_or_else(|| ConfigError::Architecture {
-                found: found.to_owned(),
+                found: shown(found).into_owned(),
                 known: Architecture::ALL.map(Architecture::name).join(", "),
             })?;
         let family = architecture.family();
@@ -238,7 +238,7 @@ impl DecoderConfig {
             windowed,
         };
         match names::unknown_weights(gguf, &config) {
-            Some(name) => Err(ConfigError::Unsupported(format!("the weights `{name}`"))),
+            Some(name) => Err(ConfigError::Unsupported(format!("the weights `{}`", shown(name)))),
             None => Ok(config),
         }
     }

@@ -6,6 +6,8 @@
 //! Peng et al., <https://arxiv.org/abs/2309.00071>). Where llama.cpp reads a file in its own way,
 //! so is it read here.
 
+use correx_gguf::shown;
+
 use super::ConfigError;
 use super::family::{Factors, Family, Local, Pairs, Windows};
 use super::keys::Keys;
@@ -119,6 +121,7 @@ impl RopeConfig {
             keys.optional("rope.scaling.original_context_length", 1 << 24)?.unwrap_or(context);
         let scaling = keys.text("rope.scaling.type").unwrap_or("linear");
         if !["none", "linear", "yarn", "longrope"].contains(&scaling) {
+            let scaling = shown(scaling);
             return Err(ConfigError::Unsupported(format!("`{scaling}` scaling of positions")));
         }
         let stretch = match keys.positive("rope.scaling.factor")? {

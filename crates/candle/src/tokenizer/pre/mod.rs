@@ -22,7 +22,7 @@ use steps::CompiledStep;
 /// The rule that files call `name`.
 pub(super) fn rule(name: &str) -> Result<&'static Rule, VocabularyError> {
     rules::find(name).ok_or_else(|| VocabularyError::PreTokenizer {
-        name: name.to_owned(),
+        name: correx_gguf::shown(name).into_owned(),
         known: names().collect::<Vec<_>>().join(", "),
     })
 }
