@@ -1,5 +1,6 @@
 //! Where a model's file lies on this machine.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
 use thiserror::Error;
@@ -21,6 +22,14 @@ pub enum LocateError {
     /// The file that a person named is not there.
     #[error("the model file {0} does not exist")]
     NamedMissing(PathBuf),
+    /// The file that a person named cannot be reached.
+    #[error("the model file {path} cannot be read: {reason}")]
+    NamedUnreachable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
     /// What a person named is not a file.
     #[error("{0} is not a file, so it cannot be a model")]
     NotAFile(PathBuf),
@@ -38,7 +47,9 @@ impl LocateError {
     /// What to do about it.
     pub fn hint(&self) -> &'static str {
         match self {
-            LocateError::NamedMissing(_) | LocateError::NotAFile(_) => {
+            LocateError::NamedMissing(_)
+            | LocateError::NamedUnreachable { .. }
+            | LocateError::NotAFile(_) => {
                 "Check the path, or leave it out to use the default model."
             }
             LocateError::NotInstalled { .. } => {
@@ -75,7 +86,7 @@ impl Locations {
             return match named.metadata() {
                 Ok(found) if found.is_file() => Ok(named.clone()),
                 Ok(_) => Err(LocateError::NotAFile(named.clone())),
-                Err(_) => Err(LocateError::NamedMissing(named.clone())),
+                Err(error) => Err(out_of_reach(named, &error)),
             };
         }
         self.folders
@@ -87,6 +98,15 @@ impl Locations {
                 searched: self.folders.clone(),
             })
     }
+}
+
+fn out_of_reach(named: &Path, error: &io::Error) -> LocateError {
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound if named.is_symlink() => "it is a link that leads nowhere".into(),
+        io::ErrorKind::NotFound => return LocateError::NamedMissing(named.to_owned()),
+        _ => error.to_string(),
+    };
+    LocateError::NamedUnreachable { path: named.to_owned(), reason }
 }
 
 fn list(folders: &[PathBuf]) -> String {
@@ -121,6 +141,20 @@ mod tests {
         assert_eq!(locations.find(&model()), Ok(own));
         let folder = Locations::usual(Some(dir.path().to_owned()), dir.path(), None);
         assert_eq!(folder.find(&model()), Err(LocateError::NotAFile(dir.path().to_owned())));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_link_that_leads_nowhere_or_in_circles_is_called_so() {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, to, word) in
+            [("a.gguf", "nowhere", "leads nowhere"), ("b.gguf", "b.gguf", "cannot be read")]
+        {
+            let link = dir.path().join(name);
+            std::os::unix::fs::symlink(to, &link).unwrap();
+            let error = Locations::usual(Some(link), dir.path(), None).find(&model()).unwrap_err();
+            assert!(error.to_string().contains(word), "{error}");
+        }
     }
 
     #[test]
