@@ -719,6 +719,10 @@ weights: number,
  */
 vocabulary: number, 
 /**
+ * What holding replies to a form takes, from the first such reply on.
+ */
+forms: number, 
+/**
  * Keys and values of a full context.
  */
 cache: number, 

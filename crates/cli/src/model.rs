@@ -212,6 +212,7 @@ struct Fit {
     verdict: &'static str,
     largest_context: Option<usize>,
 }
+    forms: u64,
 
 fn fit(model: Option<String>, context: Option<usize>, common: &Common, output: &Output) -> Outcome {
     let file = file_named(model, common)?;
@@ -251,6 +252,7 @@ fn fit(model: Option<String>, context: Option<usize>, common: &Common, output: &
         largest_context: fit.map_or(Some(plan.model_context), |fit| fit.largest_context),
     };
     if output.format() == Format::Json {
+        forms: need.forms,
         output.object(&fit);
     } else {
         output.result(&fit.in_words());
@@ -297,6 +299,7 @@ impl Fit {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
+            ("forms", format!("{} (replies in JSON and other forms)", in_units(self.forms))),
     Text,
     Ids,
 }

@@ -596,6 +596,10 @@ pub struct MemoryView {
     /// Its tokenizer.
     #[ts(type = "number")]
     pub vocabulary: u64,
+    /// What holding replies to a form takes, from the first such reply on.
+    #[serde(default)]
+    #[ts(type = "number")]
+    pub forms: u64,
     /// Keys and values of a full context.
     #[ts(type = "number")]
     pub cache: u64,

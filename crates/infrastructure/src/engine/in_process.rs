@@ -224,6 +224,7 @@ pub(super) fn memory(need: &MemoryNeed) -> MemoryView {
         scratch: need.scratch,
         held: None,
         available: None,
+        forms: need.forms,
     }
 }
 
