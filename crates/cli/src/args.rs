@@ -229,7 +229,7 @@ pub enum ModelCommand {
     Inspect {
         /// Its id, or a GGUF file (of a split model, any of them); the model that is used when absent
         #[arg(id = "wanted", value_name = "ID|FILE")]
-        model: Option<String>,
+        model: Option<PathBuf>,
     },
     /// Use another model from now on
     Use {
@@ -249,7 +249,7 @@ pub enum ModelCommand {
     Fit {
         /// Its id, or a GGUF file; the default model when absent
         #[arg(id = "wanted", value_name = "ID|FILE")]
-        model: Option<String>,
+        model: Option<PathBuf>,
         /// The context in tokens; what would be used when absent
         #[arg(long, value_name = "N", value_parser = at_least_one)]
         context: Option<usize>,
@@ -266,7 +266,8 @@ pub enum ModelCommand {
     Delete(DeleteArgs),
     /// Measure how fast a model is here
     Bench {
-        /// A GGUF file; the default model when absent
+        /// Its id, or a GGUF file; the model that is used when absent
+        #[arg(value_name = "ID|FILE")]
         file: Option<PathBuf>,
         /// Tokens of the prompt
         #[arg(long, default_value_t = 512, value_parser = at_least_one)]
@@ -280,7 +281,8 @@ pub enum ModelCommand {
     },
     /// Turn the text on the standard input into token ids: no template, nothing added
     Tokenize {
-        /// A GGUF file; the default model when absent
+        /// Its id, or a GGUF file; the model that is used when absent
+        #[arg(value_name = "ID|FILE")]
         file: Option<PathBuf>,
         /// The rule by which the model splits text, whatever its file says
         #[arg(long, value_name = "NAME", value_parser = pre_tokenizer)]
@@ -288,7 +290,8 @@ pub enum ModelCommand {
     },
     /// Go on from the raw prompt on the standard input
     Generate {
-        /// A GGUF file; the default model when absent
+        /// Its id, or a GGUF file; the model that is used when absent
+        #[arg(value_name = "ID|FILE")]
         file: Option<PathBuf>,
         /// Always take the likeliest token
         #[arg(long)]

@@ -10,7 +10,7 @@ use correx_candle::{
 };
 use correx_gguf::inspect;
 use correx_inference::{GenerationConfig, ResponseFormat};
-use correx_infrastructure::engine::{Chosen, DEFAULT, not_here};
+use correx_infrastructure::engine::{Chosen, DEFAULT, not_here, unknown};
 use correx_infrastructure::models::{ABOUT_CONTEXT, Catalogue, Library, Locations};
 use correx_infrastructure::{Loading, Settings};
 use correx_protocol::{
@@ -79,7 +79,16 @@ fn tell_override(connection: &Connection, common: &Common) {
 /// A path as the process that owns the data directory can use it; an id as it is.
 fn id_or_path(typed: &str) -> Result<String, ProtocolError> {
     // An id is no file here; a file may be named like an id with `./` in front.
-    if Path::new(typed).is_file() { choice::whole(typed) } else { Ok(typed.to_owned()) }
+    if Path::new(typed).is_file() || is_path(typed) {
+        choice::whole(typed)
+    } else {
+        Ok(typed.to_owned())
+    }
+}
+
+/// Whether somebody who writes this means a file, also one that is not there.
+fn is_path(typed: &str) -> bool {
+    typed.contains(std::path::is_separator) || typed.to_ascii_lowercase().ends_with(".gguf")
 }
 
 /// Prints the state of a model.
@@ -140,12 +149,12 @@ pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outco
         ModelCommand::Fit { model, context } => fit(model, context, common, output),
         ModelCommand::Bench { file, prompt, reply, pre_tokenizer } => {
             let plan = BenchPlan { prompt, reply, threads: threads(common), pre_tokenizer };
-            let report = measure(&file_or_default(file, common)?, plan).map_err(failed)?;
+            let report = measure(&file_named(file, common)?, plan).map_err(failed)?;
             output.object(&report);
             Ok(Ending::Done)
         }
         ModelCommand::Tokenize { file, pre_tokenizer } => {
-            let path = file_or_default(file, common)?;
+            let path = file_named(file, common)?;
             let pre_tokenizer = chosen(pre_tokenizer, common);
             let pre_tokenizer = pre_tokenizer.as_deref();
             let vocabulary = Vocabulary::open_with(&path, pre_tokenizer).map_err(failed)?;
@@ -164,7 +173,7 @@ pub fn on_file(command: ModelCommand, common: &Common, output: &Output) -> Outco
             regex,
             pre_tokenizer,
         } => {
-            let path = file_or_default(file, common)?;
+            let path = file_named(file, common)?;
             let config = if greedy {
                 GenerationConfig::greedy(tokens)
             } else {
@@ -203,6 +212,7 @@ struct Fit {
     model_context: usize,
     weights: u64,
     vocabulary: u64,
+    forms: u64,
     cache: u64,
     scratch: u64,
     need: u64,
@@ -212,9 +222,13 @@ struct Fit {
     verdict: &'static str,
     largest_context: Option<usize>,
 }
-    forms: u64,
 
-fn fit(model: Option<String>, context: Option<usize>, common: &Common, output: &Output) -> Outcome {
+fn fit(
+    model: Option<PathBuf>,
+    context: Option<usize>,
+    common: &Common,
+    output: &Output,
+) -> Outcome {
     let file = file_named(model, common)?;
     let gguf = inspect(&file).map_err(failed)?;
     if let Err(reasons) = support(&gguf) {
@@ -238,6 +252,7 @@ fn fit(model: Option<String>, context: Option<usize>, common: &Common, output: &
         model_context: plan.model_context,
         weights: need.weights,
         vocabulary: need.vocabulary,
+        forms: need.forms,
         cache: need.cache,
         scratch: need.scratch,
         need: need.total(),
@@ -252,7 +267,6 @@ fn fit(model: Option<String>, context: Option<usize>, common: &Common, output: &
         largest_context: fit.map_or(Some(plan.model_context), |fit| fit.largest_context),
     };
     if output.format() == Format::Json {
-        forms: need.forms,
         output.object(&fit);
     } else {
         output.result(&fit.in_words());
@@ -285,6 +299,7 @@ impl Fit {
             ("context", format!("{} tokens{beyond}", self.context)),
             ("weights", in_units(self.weights)),
             ("vocabulary", in_units(self.vocabulary)),
+            ("forms", format!("{} (replies in JSON and other forms)", in_units(self.forms))),
             ("cache", in_units(self.cache)),
             ("scratch", in_units(self.scratch)),
             ("need", in_units(self.need)),
@@ -299,7 +314,6 @@ impl Fit {
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Form {
-            ("forms", format!("{} (replies in JSON and other forms)", in_units(self.forms))),
     Text,
     Ids,
 }
@@ -361,13 +375,17 @@ fn chosen(pre_tokenizer: Option<&'static str>, common: &Common) -> Option<String
 }
 
 /// The file of the model that was named by id or path; of the one that is used, when none was.
-fn file_named(model: Option<String>, common: &Common) -> Result<PathBuf, ProtocolError> {
-    let Some(typed) = model else { return file_or_default(None, common) };
-    if Path::new(&typed).exists() {
-        return Ok(typed.into());
+fn file_named(model: Option<PathBuf>, common: &Common) -> Result<PathBuf, ProtocolError> {
+    let Some(file) = model else { return file_or_default(None, common) };
+    if file.exists() {
+        return Ok(file);
     }
+    let Some(typed) = file.to_str().map(str::to_owned) else {
+        return file_or_default(Some(file), common);
+    };
     let data_dir = options(common, Loading::WhenNeeded).resolve_data_dir()?;
-    if let Ok(record) = Library::in_data_dir(&data_dir).get(&typed)
+    let library = Library::in_data_dir(&data_dir);
+    if let Ok(record) = library.get(&typed)
         && let Some(path) = record.path()
     {
         return Ok(path.to_owned());
@@ -377,7 +395,12 @@ fn file_named(model: Option<String>, common: &Common) -> Result<PathBuf, Protoco
         DEFAULT => Some(catalogue.default_model()),
         id => catalogue.by_id(id),
     };
-    let Some(entry) = entry else { return file_or_default(Some(typed.into()), common) };
+    let Some(entry) = entry else {
+        return match is_path(&typed) {
+            true => file_or_default(Some(file), common),
+            false => Err(unknown(&typed, &library)),
+        };
+    };
     let program = std::env::current_exe().ok();
     Locations::usual(None, &data_dir, program.as_deref()).find(entry).map_err(|error| {
         if entry.hub_file().is_none() {

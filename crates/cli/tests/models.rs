@@ -249,6 +249,43 @@ fn a_model_is_named_by_its_id_wherever_one_is_asked_for() {
 }
 
 #[test]
+fn a_name_that_is_nearly_one_gets_the_one_that_was_meant_from_every_command() {
+    let given = given();
+    let says = |args: &[&str], word: &str| {
+        let output = given.correx(args);
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{args:?}: {said}");
+        assert!(said.contains(word), "{args:?}: {said}");
+    };
+    let commands: [&[&str]; 8] = [
+        &["inspect"],
+        &["fit"],
+        &["use"],
+        &["bench"],
+        &["tokenize"],
+        &["generate"],
+        &["delete", "--yes"],
+        &["download"],
+    ];
+    for command in commands {
+        let typed = |name| [&["model"], command, &[name]].concat();
+        says(&typed("qwen3-4b"), "Did you mean `qwen3-4b-q4_k_m`?");
+        says(&typed("nosuch"), "correx model list");
+        let output = given.correx(&typed("nosuch"));
+        assert!(!text(&output.stderr).contains("Did you mean"), "{command:?}");
+    }
+    // What is here by its own name is meant as well, and a path is never a name.
+    let path = given.put("Mine.gguf", &small_model(1000));
+    let library = Library::in_data_dir(&given.dir.path().join("data"));
+    library.import(&path, Some("My own"), &|_| Ok(()), &mut |_| true).unwrap();
+    says(&["model", "delete", "myown", "--yes"], "Did you mean `my-own`?");
+    for command in ["use", "inspect", "generate"] {
+        says(&["model", command, "qwen3-4b.gguf"], "does not exist");
+    }
+    assert!(given.hub.asked().is_empty());
+}
+
+#[test]
 fn looking_at_the_model_loads_nothing_and_says_what_is_wrong_with_the_choice() {
     let given = given();
     let data = given.dir.path().join("data");

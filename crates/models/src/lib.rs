@@ -8,6 +8,7 @@
 //! - [`found`]: what other programs hold on this machine.
 //! - [`hub`]: which file of the hub is meant, where the hub is, where its files lie here.
 //! - [`download`]: [`Downloads`], from the hub to this machine.
+//! - [`mod@nearest`]: the name that somebody may have meant.
 //! - [`whole`]: a file's content replaced as a whole or not at all.
 //!
 //! This is the only crate that opens connections to other machines, and it opens one only when a
@@ -19,6 +20,7 @@ pub mod found;
 pub mod hub;
 pub mod library;
 pub mod locate;
+pub mod nearest;
 #[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod whole;
@@ -28,3 +30,4 @@ pub use download::{Download, DownloadError, Downloads};
 pub use hub::{HubFile, HubSettings};
 pub use library::{Installed, Library};
 pub use locate::{LocateError, Locations};
+pub use nearest::nearest;

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 
 use correx_models::download::{Download, KeepPart, Leftover, leftovers};
 use correx_models::library::LibraryError;
-use correx_models::{DownloadError, found};
+use correx_models::{DownloadError, found, nearest};
 use correx_protocol::{
     DeletionView, DownloadView, ErrorCode, LibraryView, PartFate, ProtocolError, ServerMessage,
 };
 
 use super::App;
-use crate::engine::DEFAULT;
+use crate::engine::{DEFAULT, unknown};
 use crate::failure::Failure;
 use crate::holdings::{self, Holdings};
 use crate::pushes::Pushes;
@@ -58,7 +58,15 @@ impl App {
         revision: Option<&str>,
     ) -> Result<ServerMessage, Failure> {
         let downloads = &self.inner.holdings.downloads;
-        let file = downloads.resolve(model, revision).map_err(not_started)?;
+        let known = self.inner.holdings.catalogue.models().iter();
+        let offered = known.filter(|entry| entry.hub_file().is_some()).map(|entry| &*entry.id);
+        // Whoever writes a repository does not mean an id.
+        let meant = if model.contains(['/', ':']) { None } else { nearest(model, offered) };
+        let file = downloads.resolve(model, revision).map_err(|error| match meant {
+            Some(id) if matches!(error, DownloadError::Name(_)) => not_started(error)
+                .hint(format!("Did you mean `{id}`? `correx model list` names the models.")),
+            _ => not_started(error),
+        })?;
         let id = downloads.start(&file).map_err(not_started)?;
         self.download_now(&id)
     }
@@ -261,6 +269,9 @@ fn not_deleted(holdings: &Holdings, wanted: &str, error: &LibraryError) -> Proto
             return ProtocolError::new(ErrorCode::WrongState, message)
                 .kept("Nothing was changed.")
                 .hint("Models are deleted by their ids; `correx model list` names them.");
+        }
+        (LibraryError::Unknown(_), None, _) => {
+            return unknown(wanted, &holdings.library).kept("Nothing was changed.");
         }
         _ => return holdings::library_failure(error),
     };

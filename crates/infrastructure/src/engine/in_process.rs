@@ -6,7 +6,7 @@ use std::sync::Arc;
 use correx_candle::memory::{MachineMemory, MemoryNeed, Overcommit, choose_context};
 use correx_candle::{CandleProvider, LoadOptions, compute_threads, memory_plan};
 use correx_inference::InferenceCancellationToken;
-use correx_models::{Catalogue, Installed, Library, LocateError, Locations, ModelEntry};
+use correx_models::{Catalogue, Installed, Library, LocateError, Locations, ModelEntry, nearest};
 use correx_protocol::{ErrorCode, MemoryView, ModelChoice, ProtocolError};
 
 use super::source::{Candidate, Chosen, DEFAULT, LoadedModel, ModelSource};
@@ -45,14 +45,14 @@ impl InProcess {
                     return Ok(Candidate {
                         chosen: chosen.clone(),
                         name: record.name.clone(),
-                        path: first_file(&record).ok_or_else(|| unknown(id))?,
+                        path: first_file(&record).ok_or_else(|| unknown(id, &self.library))?,
                     });
                 }
                 (None, Some(entry)) => match self.installed(entry) {
                     Err(_) if entry.hub_file().is_some() => return Err(not_here(entry)),
                     found => found,
                 },
-                (None, None) => return Err(unknown(id)),
+                (None, None) => return Err(unknown(id, &self.library)),
             },
             Chosen::File(file) => Locations { named: Some(file.clone()), folders: Vec::new() }
                 .find(catalogue.default_model()),
@@ -176,7 +176,11 @@ impl ModelSource for InProcess {
             return Ok(Chosen::Id(typed.to_owned()));
         }
         let path = Path::new(typed);
-        if path.is_absolute() { Ok(Chosen::File(path.to_owned())) } else { Err(unknown(typed)) }
+        if path.is_absolute() {
+            Ok(Chosen::File(path.to_owned()))
+        } else {
+            Err(unknown(typed, &self.library))
+        }
     }
 
     fn is_same(&self, one: &Chosen, other: &Chosen) -> bool {
@@ -220,11 +224,11 @@ pub(super) fn memory(need: &MemoryNeed) -> MemoryView {
         need: need.total(),
         weights: need.weights,
         vocabulary: need.vocabulary,
+        forms: need.forms,
         cache: need.cache,
         scratch: need.scratch,
         held: None,
         available: None,
-        forms: need.forms,
     }
 }
 
@@ -260,9 +264,17 @@ pub fn not_here(entry: &ModelEntry) -> ProtocolError {
         .hint(format!("Get it with `correx model download {}`.", entry.id))
 }
 
-fn unknown(typed: &str) -> ProtocolError {
-    ProtocolError::new(ErrorCode::NotFound, format!("there is no model {typed:?}"))
-        .hint("`correx model list` lists those that there are; a file is named by its whole path.")
+/// What is said of a model that is neither in the catalogue nor in `library`.
+pub fn unknown(typed: &str, library: &Library) -> ProtocolError {
+    let records = library.list();
+    let catalogue = Catalogue::embedded().ok();
+    let known = catalogue.iter().flat_map(|catalogue| catalogue.models()).map(|entry| &entry.id);
+    let known = records.iter().map(|record| &record.id).chain(known).map(String::as_str);
+    let meant = nearest(typed, known).map(|id| format!("Did you mean `{id}`? "));
+    ProtocolError::new(ErrorCode::NotFound, format!("there is no model {typed:?}")).hint(format!(
+        "{}`correx model list` names those that there are; a file is named by its whole path.",
+        meant.unwrap_or_default()
+    ))
 }
 
 fn failed(error: impl std::fmt::Display) -> ProtocolError {

@@ -20,7 +20,7 @@ use correx_inference::{InferenceProvider, InferenceRouter, SingleProvider};
 use correx_protocol::ModelView;
 use tokio::sync::watch;
 
-pub use in_process::{InProcess, LoadingSettings, not_here};
+pub use in_process::{InProcess, LoadingSettings, not_here, unknown};
 pub use manager::ModelManager;
 pub use source::{Candidate, Chosen, DEFAULT, LoadedModel, ModelSource};
 
