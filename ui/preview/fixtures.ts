@@ -62,6 +62,7 @@ export const model: ModelView = {
   notice: 'A small model for trying things out: it makes mistakes that larger ones do not make.',
   memory: {
     need: 541_000_000,
+    forms: 18_000_000,
     weights: 99_000_000,
     vocabulary: 38_000_000,
     cache: 377_000_000,
