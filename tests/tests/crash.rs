@@ -14,7 +14,9 @@ mod real_model {
         let (workflow, notes) = (workflow.to_str().unwrap(), notes.to_str().unwrap());
 
         // Killed in the middle of its second stage, as seen from another process.
-        let running = terminal.start(&["run", workflow, "--input", notes, "--json"]);
+        let mut running = terminal.start(&["run", workflow, "--input", notes, "--json"]);
+        // Only then others look: one that came first would own the data directory and end with it.
+        running.next_line().unwrap();
         let (session, before) = loop {
             let sessions = terminal.run(&["sessions", "--json"]);
             let text = String::from_utf8(sessions.stdout).unwrap();
