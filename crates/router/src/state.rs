@@ -41,6 +41,11 @@ impl RouterState {
             .map_or(stage.as_str(), |planned| planned.title.as_str())
     }
 
+    /// Whether nothing is left to do for `stage`: it ended or was passed over.
+    pub fn is_over(&self, stage: &StageId) -> bool {
+        self.outcome(stage).is_some() || self.skipped.contains(stage)
+    }
+
     /// How `stage` ended, if it did.
     pub fn outcome(&self, stage: &StageId) -> Option<StageOutcomeKind> {
         self.l2_memory

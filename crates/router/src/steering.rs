@@ -1,7 +1,7 @@
 //! Whether a note can act: decided before anything is stored.
 
 use correx_context::TokenCounter;
-use correx_events::{NoteId, NoteScope, StageId, StageKind, StagePlan};
+use correx_events::{NoteId, NoteScope, StageKind, StagePlan};
 
 use crate::state::Steerable;
 use crate::{NoteTarget, RouterState, SteeringRefusal, WorkflowStatus};
@@ -58,10 +58,9 @@ pub fn can_be_edited(state: &RouterState, note: &NoteId) -> Result<(), SteeringR
 pub fn target_of(state: &RouterState, note: &NoteId) -> NoteTarget {
     let Some(record) = state.notes.get(note) else { return NoteTarget::default() };
     let scope = record.note.scope;
-    let is_over = |id: &StageId| state.outcome(id).is_some() || state.skipped.contains(id);
     let stage_id = match &record.target {
         // What reaches onward from a stage that is over reaches onward from the current one.
-        Some(stage) if scope != NoteScope::Stage && is_over(stage) => None,
+        Some(stage) if scope != NoteScope::Stage && state.is_over(stage) => None,
         target => target.clone(),
     };
     NoteTarget { stage_id, scope }
@@ -108,16 +107,15 @@ fn reach<'s>(
     state: &'s RouterState,
     target: &NoteTarget,
 ) -> impl Iterator<Item = &'s StagePlan> + use<'s> {
-    let is_over = |id: &StageId| state.outcome(id).is_some() || state.skipped.contains(id);
     let from = target.stage_id.as_ref().or(state.current_stage_id.as_ref());
     let named = from.and_then(|id| state.plan.iter().position(|planned| planned.id == *id));
-    let first = named.or_else(|| state.plan.iter().position(|planned| !is_over(&planned.id)));
+    let first = named.or_else(|| state.plan.iter().position(|planned| !state.is_over(&planned.id)));
     let (skip, take) = match (target.scope, first) {
         (NoteScope::Run, _) | (_, None) => (0, usize::MAX),
         (NoteScope::Onward, Some(first)) => (first, usize::MAX),
         (NoteScope::Stage, Some(first)) => (first, 1),
     };
-    state.plan.iter().skip(skip).take(take).filter(move |planned| !is_over(&planned.id))
+    state.plan.iter().skip(skip).take(take).filter(|planned| !state.is_over(&planned.id))
 }
 
 /// Whether a note does anything at such a stage: a model is asked, or a person sees it.
