@@ -368,6 +368,19 @@ it('tells a stage that was passed over from one that is done', async () => {
   expect(screen.getByText('Passed over: its condition did not hold')).toBeTruthy();
 });
 
+it('says that a run has ended only when it has, also where no note can act', async () => {
+  const stages = [aStage('save', { kind: 'write', status: 'waiting' })];
+  const waiting = aRun({ status: 'PAUSED', waiting_for: 'approval', stages });
+  await open(aSession({ run: waiting }));
+  expect(screen.queryByText(/The run has ended/)).toBeNull();
+  expect(screen.getByText(/asks a model/)).toBeTruthy();
+});
+
+it('says in an empty talk that the run has ended', async () => {
+  await open(aSession({ run: aRun({ status: 'COMPLETED' }) }));
+  expect(screen.getByText(/The run has ended; you can still ask/)).toBeTruthy();
+});
+
 it('changes a note until a stage was shown it, and keeps the text when that is refused', async () => {
   const note = {
     content: 'Be brief.',
