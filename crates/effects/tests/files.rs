@@ -11,7 +11,7 @@ use correx_effects::{
 };
 use tempfile::TempDir;
 
-/// A folder with `out` (the session's), `work` (may be written by [`Place::policy`]) and `outside`.
+/// A folder with `out` (the session's), `desk` (may be written by [`Place::policy`]) and `outside`.
 struct Place {
     _dir: TempDir,
     root: PathBuf,
@@ -22,7 +22,7 @@ impl Place {
     fn new() -> Self {
         let dir = tempfile::tempdir().unwrap();
         let root = fs::canonicalize(dir.path()).unwrap();
-        for name in ["out", "work", "outside"] {
+        for name in ["out", "desk", "outside"] {
             fs::create_dir(root.join(name)).unwrap();
         }
         let folders = SessionFolders::new(root.join("out"));
@@ -214,56 +214,56 @@ fn of_many_that_create_one_file_exactly_one_does() {
 #[test]
 fn denial_wins_over_every_folder_and_over_every_approval() {
     let place = Place::new();
-    fs::create_dir_all(place.path("work/secret/deep")).unwrap();
+    fs::create_dir_all(place.path("desk/secret/deep")).unwrap();
     let policy = place.policy(
-        "[write]\nfolders = [\"{root}/work\"]\n[read]\nfolders = [\"{root}/work\"]\n\
-         [approval]\nfolders = [\"{root}/work/final\"]\nfiles = [\"*.sh\"]\n\
-         [deny]\nfolders = [\"{root}/work/secret\", \"{root}/work/Later\"]\nfiles = [\"*.key\", \".git\"]\n",
+        "[write]\nfolders = [\"{root}/desk\"]\n[read]\nfolders = [\"{root}/desk\"]\n\
+         [approval]\nfolders = [\"{root}/desk/final\"]\nfiles = [\"*.sh\"]\n\
+         [deny]\nfolders = [\"{root}/desk/secret\", \"{root}/desk/Later\"]\nfiles = [\"*.key\", \".git\"]\n",
     );
-    assert_eq!(place.decide(&policy, place.path("work/a.md")).decision.verdict, Verdict::Allowed);
-    place.denied(&policy, place.path("work/secret/a.md"), "[deny] folders");
-    place.denied(&policy, place.path("work/secret/deep/../a.md"), "[deny] folders");
-    place.denied(&policy, place.path("work/SECRET/a.md"), "[deny] folders");
-    place.denied(&policy, place.path("work/later/a.md"), "[deny] folders");
-    place.denied(&policy, place.path("work/my.KEY"), "[deny] files \"*.key\"");
-    place.denied(&policy, place.path("work/.git/config"), "[deny] files \".git\"");
+    assert_eq!(place.decide(&policy, place.path("desk/a.md")).decision.verdict, Verdict::Allowed);
+    place.denied(&policy, place.path("desk/secret/a.md"), "[deny] folders");
+    place.denied(&policy, place.path("desk/secret/deep/../a.md"), "[deny] folders");
+    place.denied(&policy, place.path("desk/SECRET/a.md"), "[deny] folders");
+    place.denied(&policy, place.path("desk/later/a.md"), "[deny] folders");
+    place.denied(&policy, place.path("desk/my.KEY"), "[deny] files \"*.key\"");
+    place.denied(&policy, place.path("desk/.git/config"), "[deny] files \".git\"");
     place.denied(&policy, "my.key", "[deny] files \"*.key\"");
-    for path in ["work/final/a.md", "work/run.sh"] {
+    for path in ["desk/final/a.md", "desk/run.sh"] {
         let decided = place.decide(&policy, place.path(path));
         assert_eq!(decided.decision.verdict, Verdict::NeedsApproval, "{}", decided.decision);
         assert!(decided.decision.rule.contains("[approval]"), "{}", decided.decision);
     }
     // What the person gave is no exception.
-    fs::write(place.path("work/secret/a.md"), "x").unwrap();
+    fs::write(place.path("desk/secret/a.md"), "x").unwrap();
     let mut folders = place.folders.clone();
-    folders.given.push(place.path("work/secret/a.md"));
-    let decided = policy.decide_read(&place.path("work/secret/a.md"), &folders);
+    folders.given.push(place.path("desk/secret/a.md"));
+    let decided = policy.decide_read(&place.path("desk/secret/a.md"), &folders);
     assert_eq!(decided.decision.verdict, Verdict::Denied, "{}", decided.decision);
 }
 
 #[test]
 fn correxs_own_files_are_never_written() {
     let place = Place::new();
-    fs::create_dir_all(place.path("work/data/outputs/one")).unwrap();
-    fs::write(place.path("work/data/policy.toml"), "version = 1").unwrap();
+    fs::create_dir_all(place.path("desk/data/outputs/one")).unwrap();
+    fs::write(place.path("desk/data/policy.toml"), "version = 1").unwrap();
     let policy = place
-        .policy("[write]\nfolders = [\"{root}/work\"]\n[read]\nfolders = [\"{root}/work\"]\n")
-        .protecting(place.path("work/data"));
-    place.denied(&policy, place.path("work/data/policy.toml"), "Correx's own files");
-    place.denied(&policy, place.path("work/data/new"), "Correx's own files");
-    let folders = SessionFolders::new(place.path("work/data/outputs/one"));
+        .policy("[write]\nfolders = [\"{root}/desk\"]\n[read]\nfolders = [\"{root}/desk\"]\n")
+        .protecting(place.path("desk/data"));
+    place.denied(&policy, place.path("desk/data/policy.toml"), "Correx's own files");
+    place.denied(&policy, place.path("desk/data/new"), "Correx's own files");
+    let folders = SessionFolders::new(place.path("desk/data/outputs/one"));
     let decided = policy.decide_write(Path::new("a.md"), &folders);
     assert_eq!(decided.decision.verdict, Verdict::Allowed, "{}", decided.decision);
     let decided = policy.decide_write(Path::new("../../policy.toml"), &folders);
     assert_eq!(decided.decision.verdict, Verdict::Denied, "{}", decided.decision);
-    let decided = policy.decide_read(&place.path("work/data/policy.toml"), &folders);
+    let decided = policy.decide_read(&place.path("desk/data/policy.toml"), &folders);
     assert_eq!(decided.decision.verdict, Verdict::Denied, "{}", decided.decision);
 }
 
 #[test]
 fn of_files_only_what_was_given_or_allowed_is_read() {
     let place = Place::new();
-    for name in ["outside/given.md", "outside/other.md", "work/a.md", "out/own.md"] {
+    for name in ["outside/given.md", "outside/other.md", "desk/a.md", "out/own.md"] {
         fs::write(place.path(name), name).unwrap();
     }
     let mut folders = place.folders.clone();
@@ -277,14 +277,14 @@ fn of_files_only_what_was_given_or_allowed_is_read() {
     assert_eq!(read(&default, "outside/given.md").unwrap(), b"outside/given.md");
     assert_eq!(read(&default, "out/own.md").unwrap(), b"out/own.md");
     assert!(read(&default, "outside/other.md").is_none());
-    assert!(read(&default, "work/a.md").is_none());
-    let policy = place.policy("[read]\nfolders = [\"{root}/work\"]\n");
-    assert_eq!(read(&policy, "work/a.md").unwrap(), b"work/a.md");
-    let target = policy.decide_read(&place.path("work/a.md"), &folders).permitted(Approval::None);
+    assert!(read(&default, "desk/a.md").is_none());
+    let policy = place.policy("[read]\nfolders = [\"{root}/desk\"]\n");
+    assert_eq!(read(&policy, "desk/a.md").unwrap(), b"desk/a.md");
+    let target = policy.decide_read(&place.path("desk/a.md"), &folders).permitted(Approval::None);
     assert!(matches!(target.unwrap().read(3), Err(ReadError::TooLarge { limit: 3, .. })));
-    let folder = policy.decide_read(&place.path("work"), &folders).permitted(Approval::None);
+    let folder = policy.decide_read(&place.path("desk"), &folders).permitted(Approval::None);
     assert_eq!(folder.unwrap().kind(), Kind::Folder);
-    let decided = policy.decide_read(&place.path("work/none.md"), &folders);
+    let decided = policy.decide_read(&place.path("desk/none.md"), &folders);
     assert!(decided.decision.reason.contains("no such file"), "{}", decided.decision);
 }
 
@@ -298,11 +298,11 @@ fn a_broken_policy_allows_new_files_in_the_output_folder_and_nothing_more() {
     assert!(policy.problem().is_some());
     write_file(&place.decide(&policy, "a.md").permitted(Approval::None).unwrap(), b"x").unwrap();
     place.denied(&policy, "a.md", "policy.toml:4:1");
-    place.denied(&policy, place.path("work/a.md"), "did you mean \"existing\"?");
+    place.denied(&policy, place.path("desk/a.md"), "did you mean \"existing\"?");
     // No file is the default; one that cannot be read is not.
-    assert!(Policy::load(&place.path("work")).problem().is_none());
-    fs::create_dir(place.path("work/policy.toml")).unwrap();
-    assert!(Policy::load(&place.path("work")).problem().is_some());
+    assert!(Policy::load(&place.path("desk")).problem().is_none());
+    fs::create_dir(place.path("desk/policy.toml")).unwrap();
+    assert!(Policy::load(&place.path("desk")).problem().is_some());
 }
 
 #[cfg(unix)]
@@ -314,17 +314,17 @@ mod links {
     fn links_are_followed_before_it_is_decided() {
         let place = Place::new();
         let policy = place.policy(
-            "[write]\nfolders = [\"{root}/work\"]\n[deny]\nfolders = [\"{root}/work/secret\"]\n",
+            "[write]\nfolders = [\"{root}/desk\"]\n[deny]\nfolders = [\"{root}/desk/secret\"]\n",
         );
-        fs::create_dir(place.path("work/secret")).unwrap();
+        fs::create_dir(place.path("desk/secret")).unwrap();
         fs::write(place.path("outside/target.md"), "outside").unwrap();
         symlink(place.path("outside"), place.path("out/folder")).unwrap();
         symlink(place.path("outside/target.md"), place.path("out/file.md")).unwrap();
         symlink("../outside", place.path("out/up")).unwrap();
         symlink(place.path("outside/none.md"), place.path("out/nowhere.md")).unwrap();
         symlink("loop", place.path("out/loop")).unwrap();
-        symlink(place.path("work/secret"), place.path("work/open")).unwrap();
-        symlink(place.path("work"), place.path("out/allowed")).unwrap();
+        symlink(place.path("desk/secret"), place.path("desk/open")).unwrap();
+        symlink(place.path("desk"), place.path("out/allowed")).unwrap();
         for path in ["folder/a.md", "file.md", "up/a.md", "folder/new/a.md"] {
             place.denied(&policy, path, "outside the session's output folder");
         }
@@ -333,9 +333,9 @@ mod links {
         place.denied(&policy, "nowhere.md", "leads nowhere");
         place.denied(&policy, "nowhere.md/a.md", "leads nowhere");
         place.denied(&policy, "loop/a.md", "cannot be looked at");
-        place.denied(&policy, place.path("work/open/a.md"), "[deny] folders");
+        place.denied(&policy, place.path("desk/open/a.md"), "[deny] folders");
         let target = place.decide(&policy, "allowed/a.md").permitted(Approval::None).unwrap();
-        assert_eq!(write_file(&target, b"x").unwrap().path, place.path("work/a.md"));
+        assert_eq!(write_file(&target, b"x").unwrap().path, place.path("desk/a.md"));
         assert_eq!(fs::read(place.path("outside/target.md")).unwrap(), b"outside");
         assert_eq!(fs::read_dir(place.path("outside")).unwrap().count(), 1);
     }
